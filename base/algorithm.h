@@ -1,0 +1,111 @@
+/* What an algorithm is: one struct of function pointers, one file, one word in a policy.
+ *
+ * A new algorithm is a file algorithms/<collective>_<name>.c that defines
+ *     const struct collx_algorithm collx_<collective>_<name> = { … };
+ * and its name in algorithms/meson.build.  The life of one on a communicator:
+ *
+ *     query    everywhere, from facts that are equal on all ranks: can it run here, or why not
+ *     space    how much of the communicator's shared segment it needs
+ *     attach   on every rank, when the segment is mapped and all ranks agreed to go on
+ *     takes    for each call, from what is equal on all ranks: is this one for us
+ *     run      for each call that it takes
+ *     detach   when the communicator is freed
+ */
+#ifndef COLLX_ALGORITHM_H
+#define COLLX_ALGORITHM_H
+
+#include "base/call.h"
+
+/* Where the ranks of a communicator are: equal on all ranks, so that all decide alike. */
+struct collx_facts {
+    int ranks;
+    int nodes;
+    int node_ranks_min, node_ranks_max; /* fewest and most ranks that a node has */
+};
+
+/* A parameter of an algorithm, as in `use: [nx(n=6)]`.  An array of them ends with name NULL. */
+struct collx_param {
+    const char *name, *help;
+    int64_t initial, min, max; /* initial: the value where the policy says nothing */
+    const char *const *words;  /* NULL: a number.  Else NULL-terminated; the value is an index */
+};
+
+enum { COLLX_PARAMS_MAX = 4 };
+
+/* The values of an algorithm's parameters, in the order in which it lists them. */
+struct collx_args {
+    int64_t value[COLLX_PARAMS_MAX];
+};
+
+/* What the MPI adapter (or whoever else runs algorithms: tests do it with forked processes) lends
+ * to a team.  `ctx` is the lender's.  Unless said otherwise functions return 0 or an MPI error
+ * code that run() passes on to its caller. */
+struct collx_mpi_ops {
+    /* Keep MPI going: called again and again by a waiting rank, never on the fast path.  Must not
+     * block.  Mandatory. */
+    void (*progress)(void *ctx);
+    /* inout = in op inout, for `count` elements of call->datatype laid out as MPI would have them.
+     * Mandatory where Allreduce runs. */
+    int (*reduce)(void *ctx, const struct collx_call *call, const void *in, void *inout,
+                  int64_t count);
+    /* Between a buffer as MPI describes it and call->bytes bytes in type-map order.  `first` and
+     * `count` choose elements of the buffer.  Mandatory where !call->contiguous can occur. */
+    int (*pack)(void *ctx, const struct collx_call *call, const void *buf, int64_t first,
+                int64_t count, void *packed);
+    int (*unpack)(void *ctx, const struct collx_call *call, const void *packed, void *buf,
+                  int64_t first, int64_t count);
+    /* Memory for `count` elements of call->datatype, laid out as MPI would have them: *base is what
+     * to free(), the result the address to hand to reduce and unpack (they differ where the type's
+     * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs. */
+    void *(*elements)(void *ctx, const struct collx_call *call, int64_t count, void **base);
+    /* What run() returns when memory ran out. */
+    int no_memory;
+};
+
+/* A communicator as algorithms see it. */
+struct collx_team {
+    int rank, size;
+    const struct collx_mpi_ops *ops;
+    void *ctx;
+    /* How to wait; see algorithms/wait.h. */
+    int spins;      /* polls before the first sched_yield(); 0 with more ranks than CPUs */
+    bool crowded;   /* more ranks than usable CPUs: others need the CPU that we wait on */
+    int stall_ms;   /* a wait longer than this is reported once; 0: never */
+    bool stalled;   /* it was */
+    const char *name; /* for messages: "MPI_COMM_WORLD" or a number */
+};
+
+struct collx_algorithm {
+    const char *name;  /* the policy word */
+    const char *help;  /* one line */
+    const char *needs; /* one line: what it takes to run */
+    enum collx_kind kind;
+    const struct collx_param *params; /* NULL: none */
+
+    /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  Mandatory. */
+    int (*query)(const struct collx_facts *facts, const struct collx_args *args, char *why,
+                 size_t size);
+    /* Pure.  Bytes of the team's segment that it wants, zeroed; a multiple of COLLX_LINE.
+     * NULL: none. */
+    size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);
+    /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks,
+     * aligned to a page.  It may not fail but for want of memory (-ENOMEM), and all ranks then
+     * agree not to use it.  Mandatory. */
+    int (*attach)(struct collx_team *team, const struct collx_args *args, void *memory,
+                  void **state);
+    /* Whether this call can be taken, from what is equal on all ranks: bytes, elem_bytes, op_kind,
+     * root.  NULL: all. */
+    bool (*takes)(const void *state, const struct collx_call *call);
+    /* Carry it out; slot->state is the state.  Mandatory. */
+    int (*run)(struct collx_slot *slot, struct collx_call *call);
+    /* Local, without any MPI call.  Mandatory where attach allocates. */
+    void (*detach)(void *state);
+};
+
+/* Everything that there is, NULL-terminated, in the order of algorithms/meson.build. */
+extern const struct collx_algorithm *const collx_algorithms[];
+
+/* The algorithm of that name for that collective, or NULL. */
+const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const char *name);
+
+#endif

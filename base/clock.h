@@ -1,0 +1,16 @@
+#ifndef COLLX_CLOCK_H
+#define COLLX_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds since some moment that is the same for all processes of a node. */
+static inline uint64_t collx_clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,23 @@
+#include "base/collectives.h"
+
+#include <stddef.h>
+
+const char *collx_kind_name(unsigned kind)
+{
+    static const char *const names[] = {
+#define X(KIND, Name, Iname, word) #word,
+        COLLX_COLLECTIVES(X)
+#undef X
+    };
+    return kind < COLLX_KINDS ? names[kind] : NULL;
+}
+
+const char *collx_op_name(unsigned op)
+{
+    static const char *const names[] = {
+#define X(OP, word) #word,
+        COLLX_OPS(X)
+#undef X
+    };
+    return op < COLLX_OP_COUNT ? names[op] : NULL;
+}

@@ -1,0 +1,24 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void collx_warn(const char *format, ...)
+{
+    int keep = errno;
+    char text[2048] = "collx: ";
+    va_list args;
+
+    va_start(args, format);
+    int length = 7 + vsnprintf(text + 7, sizeof text - 8, format, args);
+    va_end(args);
+    if (length > (int)sizeof text - 2)
+        length = (int)sizeof text - 2;
+    text[length++] = '\n';
+
+    /* One write, so that the lines of many ranks do not mix.  Nothing can be done if it fails. */
+    ssize_t written = write(STDERR_FILENO, text, (size_t)length);
+    (void)written;
+    errno = keep;
+}
