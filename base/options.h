@@ -1,0 +1,36 @@
+/* The options of collx, all from one table, base/options.def.
+ *
+ * A value comes from the environment, else from the policy's `options:`, else it is the default.
+ */
+#ifndef COLLX_OPTIONS_H
+#define COLLX_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum collx_option_id {
+#define OPTION(ID, word, ...) COLLX_OPTION_##ID,
+#include "base/options.def"
+#undef OPTION
+    COLLX_OPTIONS,
+};
+
+enum collx_origin { COLLX_FROM_DEFAULT, COLLX_FROM_POLICY, COLLX_FROM_ENVIRONMENT };
+
+/* Read the environment; once, before any other call.  What is wrong there (a misspelt COLLX_…
+ * variable, a value out of range) is passed to `report`, one message each, and the default stands.
+ * `report` may be NULL. */
+void collx_options_load(char *const *environment, void (*report)(const char *message));
+
+/* Numbers, sizes (bytes), durations (milliseconds) and switches (0, 1). */
+int64_t collx_option_number(enum collx_option_id id);
+/* Paths and words; "" where not set. */
+const char *collx_option_text(enum collx_option_id id);
+enum collx_origin collx_option_origin(enum collx_option_id id);
+
+/* A value from a policy file: `word` is the option's name there.  0, or COLLX_EINVALID and what is
+ * wrong, and what would be right, in `why`.  Ignored where the environment has set it. */
+int collx_option_set(const char *word, const char *value, char *why, size_t size);
+
+#endif

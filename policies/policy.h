@@ -1,0 +1,92 @@
+/* The policy: which communicator, collective and size goes which way.
+ *
+ * A policy is flat, without pointers, so that rank 0 hands it to the others as bytes and only
+ * rank 0 needs a YAML reader (policies/parse.c, in libcollx-policy.so, loaded on demand).
+ */
+#ifndef COLLX_POLICY_H
+#define COLLX_POLICY_H
+
+#include "base/algorithm.h"
+
+enum {
+    COLLX_POLICY_VERSION = 1,
+    COLLX_POLICY_RULES = 64,    /* rules a policy may have */
+    COLLX_POLICY_USES = 8,      /* algorithms a rule may prefer, in order */
+    COLLX_POLICY_OPTIONS = 16,  /* options a policy may set */
+    COLLX_NAME_MAX = 24,        /* an algorithm's or option's name, with its NUL */
+    COLLX_PATTERN_MAX = 128,    /* a communicator's name or a glob for it, with its NUL */
+};
+
+/* Both ends belong to it. */
+struct collx_range {
+    int64_t first, last;
+};
+
+struct collx_use {
+    char name[COLLX_NAME_MAX]; /* "pmpi", or an algorithm */
+    struct collx_args args;    /* complete: defaults are filled in.  Per collective, below */
+};
+
+struct collx_rule {
+    uint32_t line;      /* where it stands in the file; 0 in the built-in policy */
+    uint32_t kinds;     /* 1 << enum collx_kind */
+    uint32_t ops;       /* 1 << enum collx_op; all ones: any, also for what has no op */
+    uint32_t uses;      /* how many of use[] there are; at least one */
+    struct collx_range ranks, nodes, node_ranks, bytes;
+    char comm[COLLX_PATTERN_MAX];
+    struct collx_use use[COLLX_POLICY_USES];
+};
+
+struct collx_policy {
+    uint32_t version;
+    uint32_t rules;
+    uint32_t options;
+    uint32_t pad;
+    char source[256]; /* file name, or "built-in" */
+    struct {
+        char word[COLLX_NAME_MAX], value[64];
+    } option[COLLX_POLICY_OPTIONS];
+    struct collx_rule rule[COLLX_POLICY_RULES];
+};
+
+/* Bytes of a policy that are in use: what has to be handed over. */
+size_t collx_policy_size(const struct collx_policy *policy);
+
+/* The policy that holds without a file; the same as policies/default.yaml, which a test checks. */
+const struct collx_policy *collx_policy_builtin(void);
+
+/* What decides about one collective on one communicator, for one range of bytes and some ops. */
+struct collx_choice {
+    struct collx_range bytes;
+    uint32_t ops;
+    uint32_t rule;                         /* index into policy->rule; UINT32_MAX: none matched */
+    const struct collx_algorithm *algorithm; /* NULL: the MPI library's own */
+    struct collx_args args;
+};
+
+/* All choices for one collective on one communicator: disjoint, covering every size and op, at
+ * most `max` of them, in ascending order of bytes.  Pure: the same on all ranks for the same
+ * policy, facts and name.  Algorithms whose query() says no are passed over, as are those that are
+ * in `refused` (bit i: collx_algorithms[i]).  Returns how many, or -E2BIG. */
+int collx_policy_plan(const struct collx_policy *policy, const struct collx_facts *facts,
+                      const char *comm_name, enum collx_kind kind, uint64_t refused,
+                      struct collx_choice *choices, int max);
+
+/* Print as a table who decides what for one communicator, candidates that cannot run with their
+ * reasons; what `collx policy explain` and COLLX_VERBOSE=1 show.  `bytes` and `op` narrow it to one
+ * call where bytes >= 0.  Emits lines without newline. */
+void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,
+                          const char *comm_name, enum collx_kind kind, uint64_t refused,
+                          int64_t bytes, enum collx_op op,
+                          void (*emit)(void *ctx, const char *line), void *ctx);
+
+/* Reads a policy file; the one symbol of libcollx-policy.so, "collx_policy_read".  0, -errno (the
+ * file cannot be read), or COLLX_EINVALID; each thing that is wrong has gone to report() as
+ * "file:line:column: what is wrong; what would be right".  Checks everything: unknown keys, words,
+ * algorithms and parameters, ranges, rules that can never decide because earlier ones take all
+ * that they match, and rules that overlap without being told apart. */
+typedef int collx_policy_read_fn(const char *path, struct collx_policy *policy,
+                                 void (*report)(void *ctx, const char *message), void *ctx);
+#define COLLX_POLICY_READ "collx_policy_read"
+
+#endif
