@@ -7,6 +7,7 @@
 #define COLLX_POLICY_H
 
 #include "base/algorithm.h"
+#include "base/parse.h"
 
 enum {
     COLLX_POLICY_VERSION = 1,
@@ -15,11 +16,6 @@ enum {
     COLLX_POLICY_OPTIONS = 16,  /* options a policy may set */
     COLLX_NAME_MAX = 24,        /* an algorithm's or option's name, with its NUL */
     COLLX_PATTERN_MAX = 128,    /* a communicator's name or a glob for it, with its NUL */
-};
-
-/* Both ends belong to it. */
-struct collx_range {
-    int64_t first, last;
 };
 
 struct collx_use {
