@@ -8,7 +8,7 @@
  *     space    how much of the communicator's shared segment it needs
  *     attach   on every rank, when the segment is mapped and all ranks agreed to go on
  *     takes    for each call, from what is equal on all ranks: is this one for us
- *     run      for each call that it takes
+ *     slot.run for each call that it takes
  *     detach   when the communicator is freed
  */
 #ifndef COLLX_ALGORITHM_H
@@ -89,16 +89,15 @@ struct collx_algorithm {
      * NULL: none. */
     size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);
     /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks,
-     * aligned to a page.  It may not fail but for want of memory (-ENOMEM), and all ranks then
-     * agree not to use it.  Mandatory. */
+     * aligned to COLLX_LINE.  Sets slot->run, to code that suits this team, and slot->state.  It
+     * may fail for want of memory alone (-ENOMEM); all ranks then agree not to use it.
+     * Mandatory. */
     int (*attach)(struct collx_team *team, const struct collx_args *args, void *memory,
-                  void **state);
+                  struct collx_slot *slot);
     /* Whether this call can be taken, from what is equal on all ranks: bytes, elem_bytes, op_kind,
      * root.  NULL: all. */
     bool (*takes)(const void *state, const struct collx_call *call);
-    /* Carry it out; slot->state is the state.  Mandatory. */
-    int (*run)(struct collx_slot *slot, struct collx_call *call);
-    /* Local, without any MPI call.  Mandatory where attach allocates. */
+    /* Local, without any MPI call.  Mandatory. */
     void (*detach)(void *state);
 };
 

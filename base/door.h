@@ -6,6 +6,8 @@
 #ifndef COLLX_DOOR_H
 #define COLLX_DOOR_H
 
+#include "base/collectives.h"
+
 #include <stddef.h>
 
 enum collx_entry {

@@ -1,0 +1,53 @@
+/* What the algorithms named "shm" have in common. */
+#ifndef COLLX_ALGORITHMS_SHM_H
+#define COLLX_ALGORITHMS_SHM_H
+
+#include "base/algorithm.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
+int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
+
+/* A flag with room for a small payload beside it: both travel in one line, in one trip. */
+enum { COLLX_INLINE = 56 };
+
+struct collx_line {
+    _Alignas(128) _Atomic uint64_t value; /* see collx_flag */
+    unsigned char payload[COLLX_INLINE];
+    unsigned char rest[64]; /* so that the line beside it, fetched with it, has no other writer */
+};
+_Static_assert(offsetof(struct collx_line, payload) + COLLX_INLINE == 64,
+               "flag and payload are in one cache line");
+_Static_assert(sizeof(struct collx_line) == 128, "an array of lines has one writer a line");
+
+/* Copy `bytes` bytes into shared memory that other ranks will read next.  From a size on that is
+ * worth it, past the caches: the lines are still in the readers' caches, and fetching them back
+ * only to overwrite them costs three times the copy.  The flag that is posted afterwards orders
+ * them: the copy ends with a store fence where it needs one. */
+void collx_copy_in(void *shared, const void *from, size_t bytes);
+
+/* Up to COLLX_INLINE bytes; small enough that a call of memcpy would show. */
+static inline void collx_copy_small(void *restrict to, const void *restrict from, size_t bytes)
+{
+    if (bytes == 8) {
+        memcpy(to, from, 8);
+    } else if (bytes >= 16) {
+        memcpy(to, from, 16);
+        for (size_t at = 16; at + 16 <= bytes; at += 16)
+            memcpy((char *)to + at, (const char *)from + at, 16);
+        memcpy((char *)to + bytes - 16, (const char *)from + bytes - 16, 16);
+    } else if (bytes >= 8) {
+        memcpy(to, from, 8);
+        memcpy((char *)to + bytes - 8, (const char *)from + bytes - 8, 8);
+    } else if (bytes >= 4) {
+        memcpy(to, from, 4);
+        memcpy((char *)to + bytes - 4, (const char *)from + bytes - 4, 4);
+    } else {
+        for (size_t at = 0; at < bytes; at++)
+            ((char *)to)[at] = ((const char *)from)[at];
+    }
+}
+
+#endif

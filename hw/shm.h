@@ -1,0 +1,31 @@
+/* Memory that the ranks of a node share.
+ *
+ * The segment never has a name: it is a memfd that the peers open through /proc/PID/fd.  So a job
+ * that is killed at any moment leaves nothing behind, and a small or full /dev/shm (containers
+ * have 64 MiB) is no obstacle.
+ */
+#ifndef COLLX_SHM_H
+#define COLLX_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A piece of shared memory belongs to one writer: two lines, since hardware fetches them in pairs. */
+#define COLLX_LINE 128
+
+/* Which node this process is on, as far as sharing memory goes: equal for processes that see each
+ * other in /proc.  Never 0. */
+uint64_t collx_shm_node(void);
+
+/* A new segment of `size` bytes, zeroed, with its memory allocated (not hoped for).  *fd stays
+ * open until every peer has opened the segment; close() it then.  0 or -errno. */
+int collx_shm_create(size_t size, void **base, int *fd);
+
+/* The segment that process `pid` has open as `fd`.  0 or -errno: -EACCES where this process may
+ * not look into the other's /proc, -ENOENT where it cannot see it. */
+int collx_shm_open(int pid, int fd, size_t size, void **base);
+
+/* NULL is fine. */
+void collx_shm_close(void *base, size_t size);
+
+#endif

@@ -1,0 +1,232 @@
+/* Finding the MPI that this process really uses, its adapter, and the tools around us.
+ *
+ * Nothing here runs before the first MPI call: a process without MPI that was given libcollx.so by
+ * LD_PRELOAD (mpirun, bash, python) never notices it.  The first call of any entry does, in order:
+ *
+ *   1. find the MPI library among the loaded objects, also one loaded with RTLD_LOCAL;
+ *   2. take every real function from that library's own handle, so that no call can come back here;
+ *   3. load the adapter for that MPI from beside libcollx.so and let it put itself in the way;
+ *   4. see for each MPI_X whether a tool was loaded behind us; if so MPI_X goes to the tool, whose
+ *      PMPI_X comes back to be routed, and otherwise straight to where PMPI_X goes.
+ */
+#include "base/door.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* entry.S jumps through these. */
+extern void *collx_mpi_table[COLLX_ENTRIES], *collx_pmpi_table[COLLX_ENTRIES];
+
+/* Called by entry.S. */
+void collx_resolve(void);
+
+static const char *const names[COLLX_ENTRIES] = {
+#define ENTRY(Name) "PMPI_" #Name,
+#include "base/entries.def"
+#undef ENTRY
+};
+
+static void *real[COLLX_ENTRIES];
+static void *route[COLLX_ENTRIES];
+static char folder[4096];
+
+/* The launcher tells a rank's number before MPI does; without one we are alone and speak. */
+static bool speaks(void)
+{
+    static const char *const ranks[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                        "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank)
+            return !strcmp(rank, "0");
+    }
+    return true;
+}
+
+static void warn(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    if (!speaks())
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dprintf(STDERR_FILENO, "collx: %s\n", text);
+}
+
+/* What stands for an MPI function that this MPI library does not have.  A program linked against
+ * this MPI cannot call it; one that asks dlsym() for it gets an error instead of a crash. */
+static int missing(void)
+{
+    static bool said;
+
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+        warn("the program calls an MPI function that its MPI library does not have; "
+             "the call returns an error");
+    return 16; /* MPI_ERR_OTHER or a neighbour of it: anything but MPI_SUCCESS */
+}
+
+static int find_mpi(struct dl_phdr_info *object, size_t size, void *found)
+{
+    const char *file = strrchr(object->dlpi_name, '/');
+
+    (void)size;
+    file = file ? file + 1 : object->dlpi_name;
+    if (strncmp(file, "libmpi.so", 9) && strncmp(file, "libmpich.so", 11) &&
+        strncmp(file, "libmpi_cray.so", 14))
+        return 0;
+
+    /* Already loaded: this only takes a handle of it, whatever scope it was loaded into. */
+    void *handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle)
+        return 0;
+    if (!dlsym(handle, "PMPI_Get_library_version")) {
+        dlclose(handle);
+        return 0;
+    }
+    *(void **)found = handle;
+    return 1;
+}
+
+/* "openmpi" or "mpich": which adapter knows this library.  All libraries of the MPICH ABI are one
+ * to us.  NULL: none. */
+static const char *adapter_for(void *mpi, char *version, size_t size)
+{
+    static const struct {
+        const char *says, *adapter;
+    } known[] = {
+        {"Open MPI", "openmpi"},  {"MPICH", "mpich"},   {"MVAPICH", "mpich"},
+        {"Intel(R) MPI", "mpich"}, {"CRAY MPICH", "mpich"},
+    };
+    int (*get_version)(char *, int *) = (int (*)(char *, int *))dlsym(mpi, "PMPI_Get_library_version");
+    static char text[16384]; /* more than any MPI_MAX_LIBRARY_VERSION_STRING */
+    int length = 0;
+
+    get_version(text, &length);
+    text[sizeof text - 1] = '\0';
+    snprintf(version, size, "%.*s", (int)strcspn(text, "\n"), text);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(version, known[i].says))
+            return known[i].adapter;
+    return NULL;
+}
+
+static void load_adapter(void *mpi)
+{
+    char version[256], path[sizeof folder + 64], why[512] = "";
+    const char *wanted = getenv("COLLX_ADAPTER");
+    const char *adapter = adapter_for(mpi, version, sizeof version);
+
+    if (wanted && *wanted) {
+        snprintf(path, sizeof path, "%s", wanted);
+    } else if (adapter) {
+        snprintf(path, sizeof path, "%s/libcollx-%s.so", folder, adapter);
+    } else {
+        warn("no adapter for this MPI library (%s); the program runs without collx. "
+             "'collx info' lists the MPI libraries that are supported",
+             version);
+        return;
+    }
+
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        warn("cannot load the adapter for %s (%s); the program runs without collx. "
+             "The adapter belongs beside libcollx.so",
+             version, dlerror());
+        return;
+    }
+    collx_adapter_open_fn *open = (collx_adapter_open_fn *)dlsym(handle, COLLX_ADAPTER_OPEN);
+    if (!open) {
+        warn("%s is no adapter of collx; the program runs without collx. "
+             "Unset COLLX_ADAPTER or reinstall collx",
+             path);
+        return;
+    }
+    struct collx_door door = {
+        .version = COLLX_DOOR_VERSION,
+        .entries = COLLX_ENTRIES,
+        .mpi = mpi,
+        .dir = folder,
+        .real = real,
+        .route = route,
+    };
+    int error = open(&door, why, sizeof why);
+    if (error)
+        warn("the adapter for %s cannot be used: %s; the program runs without collx", version,
+             *why ? why : strerror(-error));
+}
+
+/* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us. */
+static void *tool_behind(const char *name, const void *own)
+{
+    Dl_info tool, library;
+    void *next = dlsym(RTLD_NEXT, name);
+
+    if (!next || !own || !dladdr(next, &tool) || !dladdr(own, &library))
+        return NULL;
+    return tool.dli_fbase == library.dli_fbase ? NULL : next;
+}
+
+static void resolve(void)
+{
+    void *mpi = NULL;
+    Dl_info self;
+
+    if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
+        const char *slash = strrchr(self.dli_fname, '/');
+        if (slash)
+            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname),
+                     self.dli_fname);
+        else
+            snprintf(folder, sizeof folder, ".");
+    }
+
+    dl_iterate_phdr(find_mpi, &mpi);
+    if (!mpi)
+        warn("an MPI function was called, but no MPI shared library is loaded (is the program "
+             "linked with a static one?); it runs without collx");
+    for (int i = 0; i < COLLX_ENTRIES; i++) {
+        real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
+        route[i] = real[i];
+    }
+    if (mpi)
+        load_adapter(mpi);
+
+    for (int i = 0; i < COLLX_ENTRIES; i++) {
+        void *to = route[i] ? route[i] : (void *)missing;
+        void *tool = tool_behind(names[i] + 1, real[i]);
+
+        /* Release: a thread that jumps here without having passed our lock sees all that the
+         * adapter has set up.  (Its jump depends on the address loaded.) */
+        __atomic_store_n(&collx_pmpi_table[i], to, __ATOMIC_RELEASE);
+        __atomic_store_n(&collx_mpi_table[i], tool ? tool : to, __ATOMIC_RELEASE);
+    }
+}
+
+void collx_resolve(void)
+{
+    /* Recursive: what the adapter does while it is opened may come through the door again, and
+     * then finds the tables as they are. */
+    static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    static bool begun;
+    int keep = errno;
+
+    pthread_mutex_lock(&lock);
+    if (!begun) {
+        begun = true;
+        resolve();
+    }
+    pthread_mutex_unlock(&lock);
+    errno = keep;
+}
