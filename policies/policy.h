@@ -1,7 +1,8 @@
 /* The policy: which communicator, collective and size goes which way.
  *
  * A policy is flat, without pointers, so that rank 0 hands it to the others as bytes and only
- * rank 0 needs a YAML reader (policies/parse.c, in libcollx-policy.so, loaded on demand).
+ * rank 0 needs a YAML reader (policies/read.c, in libcollx-policy.so, loaded on demand).
+ * docs/policies.md says what it means.
  */
 #ifndef COLLX_POLICY_H
 #define COLLX_POLICY_H
@@ -20,7 +21,9 @@ enum {
 
 struct collx_use {
     char name[COLLX_NAME_MAX]; /* "pmpi", or an algorithm */
-    struct collx_args args;    /* complete: defaults are filled in.  Per collective, below */
+    /* Complete: defaults are filled in.  One for each collective, because algorithms of the same
+     * name need not have the same parameters. */
+    struct collx_args args[COLLX_ROUTED];
 };
 
 struct collx_rule {
@@ -29,7 +32,7 @@ struct collx_rule {
     uint32_t ops;       /* 1 << enum collx_op; all ones: any, also for what has no op */
     uint32_t uses;      /* how many of use[] there are; at least one */
     struct collx_range ranks, nodes, node_ranks, bytes;
-    char comm[COLLX_PATTERN_MAX];
+    char comm[COLLX_PATTERN_MAX]; /* glob: * is any text, ? any character */
     struct collx_use use[COLLX_POLICY_USES];
 };
 
@@ -45,11 +48,20 @@ struct collx_policy {
     struct collx_rule rule[COLLX_POLICY_RULES];
 };
 
+/* Where each key of `match` is everything. */
+#define COLLX_RULE_ANY                                                                             \
+    .kinds = (1u << COLLX_ROUTED) - 1, .ops = UINT32_MAX, .comm = "*", .ranks = {1, INT64_MAX},    \
+    .nodes = {1, INT64_MAX}, .node_ranks = {1, INT64_MAX}, .bytes = {0, INT64_MAX}
+
 /* Bytes of a policy that are in use: what has to be handed over. */
 size_t collx_policy_size(const struct collx_policy *policy);
 
 /* The policy that holds without a file; the same as policies/default.yaml, which a test checks. */
 const struct collx_policy *collx_policy_builtin(void);
+
+/* Set the options that the policy asks for; every rank does so for the policy that it was handed.
+ * What the environment has set stays. */
+void collx_policy_apply_options(const struct collx_policy *policy);
 
 /* What decides about one collective on one communicator, for one range of bytes and some ops. */
 struct collx_choice {
@@ -61,26 +73,28 @@ struct collx_choice {
 };
 
 /* All choices for one collective on one communicator: disjoint, covering every size and op, at
- * most `max` of them, in ascending order of bytes.  Pure: the same on all ranks for the same
- * policy, facts and name.  Algorithms whose query() says no are passed over, as are those that are
- * in `refused` (bit i: collx_algorithms[i]).  Returns how many, or -E2BIG. */
+ * most `max` of them, in ascending order of bytes.  What has no size or no op (a barrier) gets one
+ * choice for all of them.  Pure: the same on all ranks for the same policy, facts and name.
+ * Algorithms whose query() says no are passed over, as are those that are in `refused` (bit i:
+ * collx_algorithms[i]).  Returns how many, or -E2BIG. */
 int collx_policy_plan(const struct collx_policy *policy, const struct collx_facts *facts,
                       const char *comm_name, enum collx_kind kind, uint64_t refused,
                       struct collx_choice *choices, int max);
 
-/* Print as a table who decides what for one communicator, candidates that cannot run with their
- * reasons; what `collx policy explain` and COLLX_VERBOSE=1 show.  `bytes` and `op` narrow it to one
- * call where bytes >= 0.  Emits lines without newline. */
+/* Say who decides what for one communicator, and why candidates cannot run: what `collx policy
+ * explain` and COLLX_VERBOSE=1 show.  With bytes < 0 a table of all sizes and ops; else about one
+ * call of that size and op, with the rules that it does not match.  `emit` gets lines without
+ * newline. */
 void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,
                           const char *comm_name, enum collx_kind kind, uint64_t refused,
                           int64_t bytes, enum collx_op op,
                           void (*emit)(void *ctx, const char *line), void *ctx);
 
 /* Reads a policy file; the one symbol of libcollx-policy.so, "collx_policy_read".  0, -errno (the
- * file cannot be read), or COLLX_EINVALID; each thing that is wrong has gone to report() as
- * "file:line:column: what is wrong; what would be right".  Checks everything: unknown keys, words,
- * algorithms and parameters, ranges, rules that can never decide because earlier ones take all
- * that they match, and rules that overlap without being told apart. */
+ * file cannot be read), or COLLX_EINVALID (what it says is wrong); then *policy is undefined and
+ * report() was told everything that is wrong, in one or more messages that need nothing added:
+ * "file:line:column: what is wrong; what would be right".  Never blocks, also not on a pipe.
+ * Local; sets no option. */
 typedef int collx_policy_read_fn(const char *path, struct collx_policy *policy,
                                  void (*report)(void *ctx, const char *message), void *ctx);
 #define COLLX_POLICY_READ "collx_policy_read"

@@ -1,0 +1,240 @@
+/* Who decides what, in words: for `collx policy explain` and COLLX_VERBOSE=1. */
+#include "base/error.h"
+#include "policies/match.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHOICES = 256, LINE = 1024 };
+
+struct listener {
+    void (*emit)(void *ctx, const char *line);
+    void *ctx;
+};
+
+/* A question: one collective on one communicator. */
+struct question {
+    const struct collx_policy *policy;
+    const struct collx_facts *facts;
+    const char *comm_name;
+    enum collx_kind kind;
+    uint64_t refused;
+};
+
+static void say(const struct listener *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct listener *to, const char *format, ...)
+{
+    char line[LINE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    to->emit(to->ctx, line);
+}
+
+/* "nx(n=6, mode=exchange)" */
+static char *format_use(const struct collx_use *use, enum collx_kind kind, char *text, size_t size)
+{
+    const struct collx_algorithm *algorithm = collx_algorithm_find(kind, use->name);
+    const struct collx_param *param = algorithm ? algorithm->params : NULL;
+    size_t length = (size_t)snprintf(text, size, "%s", use->name);
+
+    for (unsigned i = 0; param && param[i].name && length < size; i++) {
+        int64_t value = use->args[kind].value[i];
+        char number[COLLX_VALUE_MAX];
+
+        snprintf(number, sizeof number, "%" PRId64, value);
+        length += (size_t)snprintf(text + length, size - length, "%s%s=%s", i ? ", " : "(",
+                                   param[i].name, param[i].words ? param[i].words[value] : number);
+    }
+    if (param && param[0].name && length < size)
+        snprintf(text + length, size - length, ")");
+    return text;
+}
+
+/* "sum max", or what is missing where that is shorter */
+static char *format_ops(uint32_t ops, char *text, size_t size)
+{
+    uint32_t all = ((1u << COLLX_OP_COUNT) - 1) & ~(1u << COLLX_OP_NONE);
+    bool most = __builtin_popcount(ops & all) > COLLX_OP_COUNT / 2;
+    size_t length = 0;
+
+    if ((ops & all) == all) {
+        snprintf(text, size, "any");
+        return text;
+    }
+    if (most)
+        length = (size_t)snprintf(text, size, "not");
+    for (unsigned op = 0; op < COLLX_OP_COUNT && length < size; op++)
+        if ((most ? all & ~ops : all & ops) >> op & 1)
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? " " : "",
+                                       collx_op_name(op));
+    return text;
+}
+
+static char *format_rule(const struct collx_policy *policy, uint32_t rule, char *text, size_t size)
+{
+    if (rule == UINT32_MAX)
+        snprintf(text, size, "no rule");
+    else if (policy->rule[rule].line == 0)
+        snprintf(text, size, "%s", policy->source);
+    else
+        snprintf(text, size, "line %" PRIu32, policy->rule[rule].line);
+    return text;
+}
+
+/* "MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy site.yaml" */
+static char *format_comm(const struct question *q, char *text, size_t size)
+{
+    const struct collx_facts *facts = q->facts;
+    char spread[COLLX_VALUE_MAX] = "";
+
+    if (facts->nodes > 1 && facts->node_ranks_min == facts->node_ranks_max)
+        snprintf(spread, sizeof spread, ", %d on each", facts->node_ranks_max);
+    else if (facts->nodes > 1)
+        snprintf(spread, sizeof spread, ", %d to %d on each", facts->node_ranks_min,
+                 facts->node_ranks_max);
+    snprintf(text, size, "%s: %d rank%s on %d node%s%s; policy %s",
+             *q->comm_name ? q->comm_name : "a communicator without a name", facts->ranks,
+             facts->ranks == 1 ? "" : "s", facts->nodes, facts->nodes == 1 ? "" : "s", spread,
+             q->policy->source);
+    return text;
+}
+
+/* Which candidate of a rule runs, and its text.  What no rule takes and what no candidate of a
+ * rule can do is left to the MPI library. */
+static uint32_t find_runner(const struct question *q, uint32_t rule, char *runs, size_t size)
+{
+    const struct collx_algorithm *algorithm;
+    char why[COLLX_WHY_MAX];
+    uint32_t i = 0;
+
+    for (; rule != UINT32_MAX && i < q->policy->rule[rule].uses; i++)
+        if (collx_use_fits(&q->policy->rule[rule].use[i], q->facts, q->kind, q->refused, &algorithm,
+                           why, sizeof why) == 0) {
+            format_use(&q->policy->rule[rule].use[i], q->kind, runs, size);
+            return i;
+        }
+    snprintf(runs, size, "pmpi");
+    return i;
+}
+
+/* Why the candidates before number `runner` of a rule do not run. */
+static void say_reasons(const struct listener *to, const struct question *q, uint32_t rule,
+                        uint32_t runner)
+{
+    const struct collx_algorithm *algorithm;
+    char name[COLLX_WHY_MAX / 2], why[COLLX_WHY_MAX];
+
+    for (uint32_t i = 0; i < runner; i++) {
+        const struct collx_use *use = &q->policy->rule[rule].use[i];
+
+        collx_use_fits(use, q->facts, q->kind, q->refused, &algorithm, why, sizeof why);
+        say(to, "  not     %s: %s", format_use(use, q->kind, name, sizeof name), why);
+    }
+}
+
+static void explain_all(const struct listener *to, const struct question *q)
+{
+    struct collx_choice choice[CHOICES];
+    char text[LINE / 2], bytes[2 * COLLX_VALUE_MAX], ops[256], rule[sizeof q->policy->source];
+    int count =
+        collx_policy_plan(q->policy, q->facts, q->comm_name, q->kind, q->refused, choice, CHOICES);
+
+    say(to, "%s on %s", collx_kind_name(q->kind), format_comm(q, text, sizeof text));
+    if (count < 0) {
+        say(to, "  too many choices to show; ask `collx policy explain` about one size");
+        return;
+    }
+    say(to, "  %-20s %-12s %-10s %s", "bytes", "op", "rule", "runs");
+    for (int i = 0; i < count; i++) {
+        uint32_t runner = find_runner(q, choice[i].rule, text, sizeof text);
+
+        collx_range_format(COLLX_SIZE, &choice[i].bytes, 0, bytes, sizeof bytes);
+        format_ops(choice[i].ops, ops, sizeof ops);
+        format_rule(q->policy, choice[i].rule, rule, sizeof rule);
+        say(to, "  %-20s %-12s %-10s %s", q->kind == COLLX_BARRIER ? "-" : bytes,
+            collx_kind_reduces(q->kind) ? ops : "-", rule, text);
+        if (choice[i].rule != UINT32_MAX)
+            say_reasons(to, q, choice[i].rule, runner);
+    }
+}
+
+/* Whether a rule is for another call than this, and why. */
+static bool passes_over(const struct question *q, const struct collx_rule *rule, int64_t bytes,
+                        enum collx_op op, char *why, size_t size)
+{
+    char text[2 * COLLX_VALUE_MAX], value[COLLX_VALUE_MAX];
+
+    if (collx_rule_fits(rule, q->facts, q->comm_name, q->kind, why, size))
+        return true;
+    if (!collx_range_has(&rule->bytes, bytes)) {
+        snprintf(why, size, "bytes: %s is not in %s",
+                 collx_value_format(COLLX_SIZE, bytes, value, sizeof value),
+                 collx_range_format(COLLX_SIZE, &rule->bytes, 0, text, sizeof text));
+        return true;
+    }
+    if (!(rule->ops >> op & 1)) {
+        if (op == COLLX_OP_NONE)
+            snprintf(why, size, "op: %s has none", collx_kind_name(q->kind));
+        else
+            snprintf(why, size, "op: not for %s", collx_op_name(op));
+        return true;
+    }
+    return false;
+}
+
+static void explain_one(const struct listener *to, const struct question *q, int64_t bytes,
+                        enum collx_op op)
+{
+    char text[LINE / 2], why[COLLX_WHY_MAX], name[sizeof q->policy->source];
+    const struct collx_policy *policy = q->policy;
+    uint32_t rule = 0;
+
+    format_comm(q, text, sizeof text);
+    collx_value_format(COLLX_SIZE, bytes, why, sizeof why);
+    if (q->kind == COLLX_BARRIER)
+        say(to, "%s on %s", collx_kind_name(q->kind), text);
+    else if (op == COLLX_OP_NONE)
+        say(to, "%s of %s on %s", collx_kind_name(q->kind), why, text);
+    else
+        say(to, "%s of %s, op %s, on %s", collx_kind_name(q->kind), why, collx_op_name(op), text);
+
+    for (; rule < policy->rules; rule++) {
+        if (!passes_over(q, &policy->rule[rule], bytes, op, why, sizeof why))
+            break;
+        say(to, "  passed  %s: %s", format_rule(policy, rule, name, sizeof name), why);
+    }
+    if (rule == policy->rules) {
+        say(to, "  rule    none matches");
+        say(to, "  runs    pmpi");
+        return;
+    }
+    say(to, "  rule    %s", format_rule(policy, rule, name, sizeof name));
+    uint32_t runner = find_runner(q, rule, text, sizeof text);
+    say(to, "  runs    %s", text);
+    say_reasons(to, q, rule, runner);
+    for (uint32_t i = runner + 1; i < policy->rule[rule].uses; i++)
+        say(to, "  not     %s: %s comes first",
+            format_use(&policy->rule[rule].use[i], q->kind, why, sizeof why), text);
+}
+
+void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,
+                          const char *comm_name, enum collx_kind kind, uint64_t refused,
+                          int64_t bytes, enum collx_op op,
+                          void (*emit)(void *ctx, const char *line), void *ctx)
+{
+    struct listener to = {emit, ctx};
+    struct question q = {policy, facts, comm_name, kind, refused};
+
+    if (bytes < 0)
+        explain_all(&to, &q);
+    else
+        explain_one(&to, &q, kind == COLLX_BARRIER ? 0 : bytes,
+                    collx_kind_reduces(kind) ? op : COLLX_OP_NONE);
+}

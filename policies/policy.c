@@ -1,0 +1,31 @@
+#include "policies/policy.h"
+
+#include "base/options.h"
+
+_Static_assert(sizeof(struct collx_use) % 8 == 0 && sizeof(struct collx_rule) % 8 == 0 &&
+                   offsetof(struct collx_policy, rule) % 8 == 0,
+               "a policy travels as bytes, so it has no holes that differ between compilers");
+
+size_t collx_policy_size(const struct collx_policy *policy)
+{
+    return offsetof(struct collx_policy, rule) + policy->rules * sizeof policy->rule[0];
+}
+
+const struct collx_policy *collx_policy_builtin(void)
+{
+    static const struct collx_policy builtin = {
+        .version = COLLX_POLICY_VERSION,
+        .rules = 1,
+        .source = "built-in",
+        .rule = {{COLLX_RULE_ANY, .uses = 2, .use = {{.name = "shm"}, {.name = "pmpi"}}}},
+    };
+    return &builtin;
+}
+
+void collx_policy_apply_options(const struct collx_policy *policy)
+{
+    char why[COLLX_WHY_MAX]; /* nothing can be: the reader has checked them */
+
+    for (uint32_t i = 0; i < policy->options; i++)
+        collx_option_set(policy->option[i].word, policy->option[i].value, why, sizeof why);
+}
