@@ -33,7 +33,9 @@ enum collx_reason {
 
 struct collx_trace_setup {
     const char *dir;        /* COLLX_TRACE */
-    uint64_t limit;         /* bytes that the file may have at most */
+    uint64_t limit;         /* bytes that the file may have at most; 0: no limit */
+    uint64_t job;           /* equal on all ranks of a job, and no other job has it (a random number
+                               that rank 0 hands out); 0: made up from what the launcher says */
     int call_sites;         /* find and store them */
     int world_rank;         /* -1: the program has no MPI_COMM_WORLD (sessions) */
     int world_size;         /* 0 likewise */
@@ -44,7 +46,7 @@ struct collx_trace_setup {
 struct collx_trace_comm {
     uint64_t global; /* equal on all ranks of the communicator, different for different ones */
     int rank, size, nodes; /* nodes 0: not known yet */
-    const char *name;
+    const char *name; /* what MPI_Comm_get_name says; NULL or "": it has none */
 };
 
 struct collx_trace_event {
@@ -69,7 +71,8 @@ struct collx_recorder {
      * the MPI function will return to.  Where that lies in a library that only passes MPI calls on
      * (Fortran bindings, collx, a tool), the stack is unwound to the program itself. */
     uint32_t (*site)(const void *caller);
-    /* A communicator, seen for the first time (or known better than before: same `global`). */
+    /* A communicator, seen for the first time (or known better than before: same `global`).  Each
+     * call gives a new number, and any of them does for an event. */
     uint32_t (*comm)(const struct collx_trace_comm *comm);
     /* Returns a number by which complete() finds the event, or UINT64_MAX if it was dropped. */
     uint64_t (*event)(const struct collx_trace_event *event);

@@ -1,0 +1,236 @@
+/* What the adapter calls: describes the process in the header, turns events, communicators and call
+ * sites into records.  See recorder.h. */
+#include "trace/recorder.h"
+
+#include "base/clock.h"
+#include "trace/callsite.h"
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct collx_trace_writer writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* False before open(), after close(), and in the children of a fork: they share the mapping, and
+ * must not write into the trace of their parent. */
+static bool recording;
+static uint32_t comms, strings;
+
+static bool is_recording(void)
+{
+    return __atomic_load_n(&recording, __ATOMIC_RELAXED);
+}
+
+static void stop_in_child(void)
+{
+    __atomic_store_n(&recording, false, __ATOMIC_RELAXED);
+}
+
+/* The contents of a small file such as /proc has, as a text. */
+static void read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    while (length > 0 && (text[length - 1] == '\n' || !text[length - 1]))
+        length--;
+    length = length > 0 ? length : 0;
+    for (ssize_t i = 0; i < length; i++) /* the arguments of a command line end with NULs */
+        text[i] = text[i] ? text[i] : ' ';
+    text[length] = 0;
+}
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+/* A job number from what launchers leave in the environment, else from the process that started
+ * this one. */
+static uint64_t guess_job(const char *boot_id)
+{
+    static const char *const variables[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
+                                            "SLURM_STEP_ID",  "PBS_JOBID", "LSB_JOBID",
+                                            "FLUX_JOB_ID",    "PALS_APID"};
+    uint64_t hash = 0xcbf29ce484222325u, start = hash;
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        hash = mix(hash, getenv(variables[i]));
+    if (hash == start)
+        hash = mix(hash ^ (uint64_t)getppid(), boot_id);
+    return hash ? hash : 1;
+}
+
+static void describe(struct collx_trace_header *header, const struct collx_trace_setup *setup)
+{
+    struct timespec now;
+
+    memcpy(header->magic, COLLX_TRACE_MAGIC, sizeof header->magic);
+    header->version = COLLX_TRACE_VERSION;
+    header->byte_order = COLLX_TRACE_BYTE_ORDER;
+    header->header_bytes = COLLX_TRACE_HEADER;
+    header->record_bytes = COLLX_TRACE_RECORD;
+    header->world_rank = setup->world_rank;
+    header->world_size = setup->world_size;
+    header->start_ns = collx_clock_ns();
+    clock_gettime(CLOCK_REALTIME, &now);
+    header->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    header->pid = (uint32_t)getpid();
+    read_text("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+    read_text("/proc/self/cmdline", header->command, sizeof header->command);
+    gethostname(header->host, sizeof header->host - 1);
+    snprintf(header->release, sizeof header->release, "%s", COLLX_RELEASE);
+    snprintf(header->mpi, sizeof header->mpi, "%s", setup->mpi ? setup->mpi : "");
+    header->job = setup->job ? setup->job : guess_job(header->boot_id);
+}
+
+/* Store a string, in as many records as it takes; its number, or 0 for the empty one. */
+static uint32_t put_string(const char *text)
+{
+    size_t left = text ? strlen(text) : 0;
+
+    if (!left)
+        return 0;
+    uint32_t id = __atomic_add_fetch(&strings, 1, __ATOMIC_RELAXED);
+    while (left) {
+        struct collx_trace_record record = {.text_small = {.id = id, .tag = COLLX_TRACE_STRING}};
+        record.text_small.size = (uint8_t)(left < COLLX_TRACE_TEXT ? left : COLLX_TRACE_TEXT);
+        memcpy(record.text, text, record.text_small.size);
+        collx_trace_writer_put(&writer, &record);
+        text += record.text_small.size;
+        left -= record.text_small.size;
+    }
+    return id;
+}
+
+static void put_module(uint32_t id, const struct collx_trace_module *module)
+{
+    struct collx_trace_record record = {
+        .module = {.id = id, .path = put_string(module->path)},
+        .module_small = {.build_id_size = module->build_id_size, .tag = COLLX_TRACE_MODULE}};
+
+    memcpy(record.module.build_id, module->build_id, module->build_id_size);
+    collx_trace_writer_put(&writer, &record);
+}
+
+static void put_site(uint32_t id, uint32_t module, uint64_t offset)
+{
+    struct collx_trace_record record = {.site = {.offset = offset, .id = id, .module = module},
+                                        .event_small.tag = COLLX_TRACE_SITE};
+
+    collx_trace_writer_put(&writer, &record);
+}
+
+static bool want_sites;
+
+static int open_trace(const struct collx_trace_setup *setup, char *why, size_t size)
+{
+    static bool handler;
+    struct collx_trace_header header = {0};
+    int keep = errno;
+
+    pthread_mutex_init(&writer.lock, NULL); /* anew: this may be the child of a fork */
+    collx_callsite_reset();
+    comms = strings = 0;
+    want_sites = setup->call_sites;
+    describe(&header, setup);
+    int error = collx_trace_writer_init(&writer, setup->dir, setup->limit, &header, why, size);
+    if (error)
+        goto done;
+
+    for (uint32_t i = 0; setup->routes && setup->routes[i]; i++) {
+        struct collx_trace_record record = {
+            .route = {.id = i, .name = put_string(setup->routes[i])},
+            .event_small.tag = COLLX_TRACE_ROUTE};
+        collx_trace_writer_put(&writer, &record);
+    }
+    if (!handler)
+        pthread_atfork(NULL, NULL, stop_in_child);
+    handler = true;
+    __atomic_store_n(&recording, true, __ATOMIC_RELAXED);
+done:
+    errno = keep;
+    return error;
+}
+
+static uint32_t find_site(const void *caller)
+{
+    static const struct collx_callsite_ops ops = {put_module, put_site};
+
+    if (!want_sites || !is_recording())
+        return 0;
+    int keep = errno;
+    uint32_t site = collx_callsite_find(caller, &ops);
+    errno = keep;
+    return site;
+}
+
+static uint32_t put_comm(const struct collx_trace_comm *comm)
+{
+    if (!is_recording())
+        return 0;
+    uint32_t id = __atomic_add_fetch(&comms, 1, __ATOMIC_RELAXED);
+    struct collx_trace_record record = {.comm = {.global = comm->global,
+                                                 .id = id,
+                                                 .rank = comm->rank,
+                                                 .size = comm->size,
+                                                 .nodes = comm->nodes,
+                                                 .name = put_string(comm->name)},
+                                        .event_small.tag = COLLX_TRACE_COMM};
+    collx_trace_writer_put(&writer, &record);
+    return id;
+}
+
+static uint64_t put_event(const struct collx_trace_event *event)
+{
+    if (!is_recording())
+        return UINT64_MAX;
+    struct collx_trace_record record = {.event = {.begin_ns = event->begin_ns,
+                                                  .end_ns = event->end_ns,
+                                                  .bytes = event->bytes,
+                                                  .comm = event->comm,
+                                                  .sequence = event->sequence,
+                                                  .site = event->site,
+                                                  .root = event->root},
+                                        .event_small = {.kind = event->kind,
+                                                        .form = event->form,
+                                                        .op = event->op,
+                                                        .route = event->route,
+                                                        .reason = event->reason,
+                                                        .tag = COLLX_TRACE_EVENT}};
+    return collx_trace_writer_put(&writer, &record);
+}
+
+static void put_completion(uint64_t event, uint64_t when_ns)
+{
+    if (event == UINT64_MAX || !is_recording())
+        return;
+    struct collx_trace_record record = {.completion = {.event = event, .when_ns = when_ns},
+                                        .event_small.tag = COLLX_TRACE_COMPLETION};
+    collx_trace_writer_put(&writer, &record);
+}
+
+static void close_trace(void)
+{
+    if (__atomic_exchange_n(&recording, false, __ATOMIC_RELAXED))
+        collx_trace_writer_finish(&writer, collx_clock_ns());
+}
+
+__attribute__((visibility("default"))) extern const struct collx_recorder collx_recorder;
+
+const struct collx_recorder collx_recorder = {
+    .version = COLLX_RECORDER_VERSION,
+    .open = open_trace,
+    .site = find_site,
+    .comm = put_comm,
+    .event = put_event,
+    .complete = put_completion,
+    .close = close_trace,
+};

@@ -1,0 +1,231 @@
+#include "trace/writer.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LIMIT_REACHED = 1 }; /* what next_window says beside negative errnos */
+
+static bool said;
+
+/* Make the file reach to `size`, really: 0 or a negative errno. */
+static int grow(int fd, uint64_t from, uint64_t size)
+{
+    struct rlimit allowed;
+
+    /* Going past RLIMIT_FSIZE would not just fail: it raises SIGXFSZ, which kills. */
+    if (!getrlimit(RLIMIT_FSIZE, &allowed) && allowed.rlim_cur != RLIM_INFINITY &&
+        size > allowed.rlim_cur)
+        return -EFBIG;
+    int error;
+    do
+        error = posix_fallocate(fd, (off_t)from, (off_t)(size - from));
+    while (error == EINTR);
+    return -error;
+}
+
+static void unmap_window(struct collx_trace_writer *writer)
+{
+    uint64_t lead = (uintptr_t)writer->window % (uint64_t)sysconf(_SC_PAGESIZE);
+
+    munmap((char *)writer->window - lead, lead + COLLX_TRACE_WINDOW);
+    writer->window = NULL;
+}
+
+static int next_window(struct collx_trace_writer *writer)
+{
+    uint64_t at = COLLX_TRACE_HEADER + writer->end * COLLX_TRACE_RECORD;
+
+    if (writer->limit && at + COLLX_TRACE_WINDOW > writer->limit)
+        return LIMIT_REACHED;
+    int error = grow(writer->fd, at, at + COLLX_TRACE_WINDOW);
+    if (error)
+        return error;
+
+    /* The header has 4 KiB and pages may have 64: map from the page below, keep what is ours. */
+    uint64_t lead = at % (uint64_t)sysconf(_SC_PAGESIZE);
+    char *map = mmap(NULL, lead + COLLX_TRACE_WINDOW, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_POPULATE, writer->fd, (off_t)(at - lead));
+    if (map == MAP_FAILED)
+        return -errno;
+    if (writer->window)
+        unmap_window(writer);
+    writer->window = (struct collx_trace_record *)(map + lead);
+    writer->first = writer->end;
+    writer->end += COLLX_TRACE_WINDOW / COLLX_TRACE_RECORD;
+    return 0;
+}
+
+static void stop(struct collx_trace_writer *writer, int error)
+{
+    struct collx_trace_header *header = writer->header;
+
+    unmap_window(writer);
+    header->stop = error < 0 ? COLLX_TRACE_FAILED : COLLX_TRACE_LIMIT;
+    header->stop_errno = error < 0 ? (uint32_t)-error : 0;
+    /* All ranks reach the limit at about the same time: one speaks for them, the report for all. */
+    if (error < 0)
+        collx_warn_once(&said,
+                        "tracing stops here, the program goes on: cannot extend %s: %s; make room, "
+                        "or set COLLX_TRACE to a folder with more of it",
+                        writer->path, strerror(-error));
+    else if (header->world_rank <= 0)
+        collx_warn_once(&said,
+                        "tracing stops here, the program goes on: %s has reached the limit of "
+                        "%llu bytes; raise it with COLLX_TRACE_LIMIT",
+                        writer->path, (unsigned long long)writer->limit);
+}
+
+uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
+                                const struct collx_trace_record *record)
+{
+    uint64_t number = UINT64_MAX;
+
+    pthread_mutex_lock(&writer->lock);
+    if (writer->window && writer->next == writer->end) {
+        int keep = errno;
+        int error = next_window(writer);
+        if (error)
+            stop(writer, error);
+        errno = keep;
+    }
+    if (writer->window) {
+        struct collx_trace_record *to = &writer->window[writer->next - writer->first];
+        memcpy(to->words, record->words, sizeof to->words);
+        /* The partner is the reader, after this process was killed or while it runs: it sees a
+         * tag only on a record that is all there.  With a plain store the compiler may store the
+         * tag first, and a kill in between leaves half an event that looks like a whole one. */
+        __atomic_store_n(&to->last, record->last, __ATOMIC_RELEASE);
+        number = writer->next++;
+    } else if (writer->header && collx_trace_tag(record) == COLLX_TRACE_EVENT) {
+        writer->header->dropped++;
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return number;
+}
+
+/* Whether the job that wrote `path` still does, on this node. */
+static bool in_use(const char *path, const struct collx_trace_header *mine)
+{
+    struct collx_trace_header header;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return false;
+    ssize_t got = pread(fd, &header, sizeof header, 0);
+    close(fd);
+    return got == sizeof header && !memcmp(header.magic, mine->magic, sizeof header.magic) &&
+           !header.end_ns && header.job != mine->job && header.pid != mine->pid &&
+           !memcmp(header.boot_id, mine->boot_id, sizeof header.boot_id) &&
+           !(kill((pid_t)header.pid, 0) && errno == ESRCH);
+}
+
+static int make_folder(const char *dir, char *why, size_t size)
+{
+    if (!mkdir(dir, 0777) || errno == EEXIST)
+        return 0;
+    int error = -errno;
+    snprintf(why, size,
+             "cannot create the trace folder %s: %s; set COLLX_TRACE to one that can be "
+             "written",
+             dir, strerror(-error));
+    return error;
+}
+
+int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, uint64_t limit,
+                            const struct collx_trace_header *header, char *why, size_t size)
+{
+    char name[128], fresh[sizeof writer->path];
+    int error = -ENAMETOOLONG;
+
+    if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_WINDOW) {
+        snprintf(why, size,
+                 "COLLX_TRACE_LIMIT is %llu bytes, which no trace fits in; the least is "
+                 "%d",
+                 (unsigned long long)limit, COLLX_TRACE_HEADER + COLLX_TRACE_WINDOW);
+        return -EINVAL;
+    }
+    int failed = make_folder(dir, why, size);
+    if (failed)
+        return failed;
+
+    snprintf(name, sizeof name, "rank-%06d" COLLX_TRACE_SUFFIX, header->world_rank);
+    int length = snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
+    if (header->world_rank < 0 || in_use(writer->path, header)) {
+        snprintf(name, sizeof name, "pid-%s-%u" COLLX_TRACE_SUFFIX, header->host, header->pid);
+        length = snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
+    }
+    /* A file gets its name when its header is complete: readers never see half of one. */
+    int hidden =
+        snprintf(fresh, sizeof fresh, "%s/.%s.%s.%u", dir, name, header->host, header->pid);
+    if (length >= (int)sizeof writer->path || hidden >= (int)sizeof fresh) {
+        snprintf(why, size, "the name of the trace folder is too long: %.64s…", dir);
+        return error;
+    }
+
+    unlink(fresh);
+    writer->fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (writer->fd < 0) {
+        error = -errno;
+        snprintf(why, size, "cannot create %s: %s; set COLLX_TRACE to a folder that can be written",
+                 writer->path, strerror(-error));
+        return error;
+    }
+    writer->limit = limit;
+    writer->first = writer->next = writer->end = 0;
+    writer->window = NULL;
+    writer->header = MAP_FAILED;
+    error = grow(writer->fd, 0, COLLX_TRACE_HEADER);
+    if (!error) {
+        writer->header =
+            mmap(NULL, COLLX_TRACE_HEADER, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
+        error = writer->header == MAP_FAILED ? -errno : next_window(writer);
+    }
+    if (!error) {
+        memcpy(writer->header, header, sizeof *header);
+        error = rename(fresh, writer->path) ? -errno : 0;
+    }
+    if (!error)
+        return 0;
+
+    snprintf(why, size, "cannot write %s: %s; make room, or set COLLX_TRACE to another folder",
+             writer->path, strerror(-error));
+    if (writer->window)
+        unmap_window(writer);
+    if (writer->header != MAP_FAILED)
+        munmap(writer->header, COLLX_TRACE_HEADER);
+    writer->header = NULL;
+    unlink(fresh);
+    close(writer->fd);
+    return error;
+}
+
+void collx_trace_writer_finish(struct collx_trace_writer *writer, uint64_t end_ns)
+{
+    pthread_mutex_lock(&writer->lock);
+    if (writer->header) {
+        int keep = errno;
+        writer->header->end_ns = end_ns;
+        if (writer->window) {
+            unmap_window(writer);
+            /* If this fails the file keeps some zeros at its end, which mean nothing. */
+            int kept = ftruncate(writer->fd,
+                                 (off_t)(COLLX_TRACE_HEADER + writer->next * COLLX_TRACE_RECORD));
+            (void)kept;
+        }
+        munmap(writer->header, COLLX_TRACE_HEADER);
+        writer->header = NULL;
+        close(writer->fd);
+        errno = keep;
+    }
+    pthread_mutex_unlock(&writer->lock);
+}
