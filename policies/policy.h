@@ -12,11 +12,11 @@
 
 enum {
     COLLX_POLICY_VERSION = 1,
-    COLLX_POLICY_RULES = 64,    /* rules a policy may have */
-    COLLX_POLICY_USES = 8,      /* algorithms a rule may prefer, in order */
-    COLLX_POLICY_OPTIONS = 16,  /* options a policy may set */
-    COLLX_NAME_MAX = 24,        /* an algorithm's or option's name, with its NUL */
-    COLLX_PATTERN_MAX = 128,    /* a communicator's name or a glob for it, with its NUL */
+    COLLX_POLICY_RULES = 64,   /* rules a policy may have */
+    COLLX_POLICY_USES = 8,     /* algorithms a rule may prefer, in order */
+    COLLX_POLICY_OPTIONS = 16, /* options a policy may set */
+    COLLX_NAME_MAX = 24,       /* an algorithm's or option's name, with its NUL */
+    COLLX_PATTERN_MAX = 128,   /* a communicator's name or a glob for it, with its NUL */
 };
 
 struct collx_use {
@@ -27,10 +27,10 @@ struct collx_use {
 };
 
 struct collx_rule {
-    uint32_t line;      /* where it stands in the file; 0 in the built-in policy */
-    uint32_t kinds;     /* 1 << enum collx_kind */
-    uint32_t ops;       /* 1 << enum collx_op; all ones: any, also for what has no op */
-    uint32_t uses;      /* how many of use[] there are; at least one */
+    uint32_t line;  /* where it stands in the file; 0 in the built-in policy */
+    uint32_t kinds; /* 1 << enum collx_kind */
+    uint32_t ops;   /* 1 << enum collx_op; all ones: any, also for what has no op */
+    uint32_t uses;  /* how many of use[] there are; at least one */
     struct collx_range ranks, nodes, node_ranks, bytes;
     char comm[COLLX_PATTERN_MAX]; /* glob: * is any text, ? any character */
     struct collx_use use[COLLX_POLICY_USES];
@@ -67,7 +67,7 @@ void collx_policy_apply_options(const struct collx_policy *policy);
 struct collx_choice {
     struct collx_range bytes;
     uint32_t ops;
-    uint32_t rule;                         /* index into policy->rule; UINT32_MAX: none matched */
+    uint32_t rule;                           /* index into policy->rule; UINT32_MAX: none matched */
     const struct collx_algorithm *algorithm; /* NULL: the MPI library's own */
     struct collx_args args;
 };

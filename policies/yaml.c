@@ -1,0 +1,257 @@
+#include "policies/yaml.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void say(struct collx_yaml *yaml, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(struct collx_yaml *yaml, const char *format, ...)
+{
+    char message[2 * COLLX_WHY_MAX];
+    va_list args;
+
+    yaml->complaints++;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    yaml->report(yaml->ctx, message);
+}
+
+void collx_yaml_complain(struct collx_yaml *yaml, struct collx_place place, const char *format, ...)
+{
+    char text[COLLX_WHY_MAX];
+    va_list args;
+
+    if (yaml->complaints > COLLX_YAML_COMPLAINTS)
+        return;
+    if (yaml->complaints == COLLX_YAML_COMPLAINTS) {
+        say(yaml, "%s: more is wrong; put this right first", yaml->path);
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    say(yaml, "%s:%d:%d: %s", yaml->path, place.line, place.column, text);
+}
+
+/* The whole file.  0 and its length; or -errno or COLLX_EINVALID, which was said. */
+static int read_file(struct collx_yaml *yaml, size_t *length)
+{
+    struct stat file;
+    size_t have = 0;
+    ssize_t got = 0;
+    int error;
+    /* Not blocking, for opening a pipe waits for its other end. */
+    int fd = open(yaml->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &file)) {
+        error = -errno;
+        say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
+    } else if (!S_ISREG(file.st_mode)) {
+        error = COLLX_EINVALID;
+        say(yaml, "%s: is %s; a policy is an ordinary file", yaml->path,
+            S_ISDIR(file.st_mode) ? "a folder" : "a device, a pipe or a socket");
+    } else if (file.st_size > COLLX_YAML_BYTES) {
+        error = COLLX_EINVALID;
+        say(yaml, "%s: is too large for a policy; they have at most 1MiB", yaml->path);
+    } else if (!(yaml->text = malloc(COLLX_YAML_BYTES + 1))) {
+        error = -ENOMEM;
+        say(yaml, "%s: cannot be read: out of memory", yaml->path);
+    } else {
+        /* What it has, not what it had: files in /proc say 0, others grow. */
+        while (have <= COLLX_YAML_BYTES &&
+               (got = read(fd, yaml->text + have, COLLX_YAML_BYTES + 1 - have)) > 0)
+            have += (size_t)got;
+        error = got < 0 ? -errno : have > COLLX_YAML_BYTES ? COLLX_EINVALID : 0;
+        if (got < 0)
+            say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
+        else if (error)
+            say(yaml, "%s: is too large for a policy; they have at most 1MiB", yaml->path);
+    }
+    if (fd >= 0)
+        close(fd);
+    *length = have;
+    return error;
+}
+
+static int say_no_memory(struct collx_yaml *yaml)
+{
+    say(yaml, "%s: cannot be read: out of memory", yaml->path);
+    return -ENOMEM;
+}
+
+/* libfyaml stops at the first thing that is no YAML; that and its consequences are in the diag. */
+static int say_no_yaml(struct collx_yaml *yaml)
+{
+    void *state = NULL;
+    struct fy_diag_error *error = fy_diag_errors_iterate(yaml->diag, &state);
+
+    if (error)
+        collx_yaml_complain(yaml, (struct collx_place){error->line, error->column},
+                            "this is not YAML: %s", error->msg);
+    else
+        collx_yaml_complain(yaml, (struct collx_place){1, 1}, "this is not YAML");
+    return COLLX_EINVALID;
+}
+
+int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
+{
+    struct collx_place top = {1, 1};
+    struct fy_diag_cfg quiet;
+    size_t length;
+    int error = read_file(yaml, &length);
+
+    if (error)
+        return error;
+    fy_diag_cfg_default(&quiet);
+    quiet.fp = NULL;
+    quiet.level = FYET_ERROR;
+    yaml->diag = fy_diag_create(&quiet);
+    if (!yaml->diag)
+        return say_no_memory(yaml);
+    fy_diag_set_collect_errors(yaml->diag, true);
+    struct fy_parse_cfg config = {.flags = FYPCF_DEFAULT_VERSION_1_2 | FYPCF_JSON_NONE,
+                                  .diag = yaml->diag};
+    yaml->parser = fy_parser_create(&config);
+    if (!yaml->parser || fy_parser_set_string(yaml->parser, yaml->text, length))
+        return say_no_memory(yaml);
+
+    yaml->document = fy_parse_load_document(yaml->parser);
+    if (fy_parser_get_stream_error(yaml->parser))
+        return say_no_yaml(yaml);
+    *root = yaml->document ? fy_document_root(yaml->document) : NULL;
+    if (!*root) {
+        collx_yaml_complain(yaml, top, "the file says nothing; begin with version: 1");
+        return COLLX_EINVALID;
+    }
+    struct fy_document *second = fy_parse_load_document(yaml->parser);
+    if (second)
+        fy_parse_document_destroy(yaml->parser, second);
+    if (fy_parser_get_stream_error(yaml->parser))
+        return say_no_yaml(yaml);
+    if (second) {
+        collx_yaml_complain(yaml, top, "there is more than one document (---); a policy is one");
+        return COLLX_EINVALID;
+    }
+    return 0;
+}
+
+void collx_yaml_finish(struct collx_yaml *yaml)
+{
+    if (yaml->document)
+        fy_parse_document_destroy(yaml->parser, yaml->document);
+    if (yaml->parser)
+        fy_parser_destroy(yaml->parser);
+    fy_diag_destroy(yaml->diag);
+    free(yaml->text);
+}
+
+struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key)
+{
+    const struct fy_mark *mark = NULL;
+    void *state = NULL;
+
+    /* A collection stands where the first thing in it stands. */
+    while (node && !mark) {
+        struct fy_node *inner = NULL;
+
+        state = NULL;
+        if (fy_node_is_scalar(node)) {
+            struct fy_token *token = fy_node_get_scalar_token(node);
+            mark = token ? fy_token_start_mark(token) : NULL;
+        } else if (fy_node_is_mapping(node)) {
+            struct fy_node_pair *pair = fy_node_mapping_iterate(node, &state);
+            inner = pair ? fy_node_pair_key(pair) : NULL;
+        } else {
+            inner = fy_node_sequence_iterate(node, &state);
+        }
+        node = inner;
+    }
+    return mark ? (struct collx_place){mark->line + 1, mark->column + 1} : key;
+}
+
+bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+                     char *text, size_t size)
+{
+    struct collx_place place = collx_yaml_place(node, key);
+    size_t length = 0;
+    const char *scalar;
+
+    if (node && fy_node_is_alias(node)) {
+        collx_yaml_complain(yaml, place,
+                            "*name is an alias in YAML, which a policy cannot use; put quotes "
+                            "around what begins with *");
+        return false;
+    }
+    if (node && !fy_node_is_scalar(node)) {
+        collx_yaml_complain(yaml, place, "one value has to stand here, not a list or keys");
+        return false;
+    }
+    scalar = node ? fy_node_get_scalar(node, &length) : NULL;
+    if (!scalar || length == 0) {
+        collx_yaml_complain(yaml, place, "nothing stands here; write a value or leave the key out");
+        return false;
+    }
+    if (length >= size || memchr(scalar, '\0', length)) {
+        collx_yaml_complain(yaml, place, "'%.20s…' is too long; %zu characters are possible",
+                            scalar, size - 1);
+        return false;
+    }
+    memcpy(text, scalar, length);
+    text[length] = '\0';
+    return true;
+}
+
+bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+                           const char *what, const char *form)
+{
+    if (node && fy_node_is_mapping(node))
+        return true;
+    collx_yaml_complain(yaml, collx_yaml_place(node, key), "%s has to be %s", what, form);
+    return false;
+}
+
+bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+                        const char *what, const char *form)
+{
+    if (node && fy_node_is_sequence(node))
+        return true;
+    collx_yaml_complain(yaml, collx_yaml_place(node, key), "%s has to be %s", what, form);
+    return false;
+}
+
+bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **state,
+                     struct collx_pair *pair)
+{
+    struct collx_place above = collx_yaml_place(mapping, (struct collx_place){1, 1});
+    struct fy_node_pair *next;
+
+    while ((next = fy_node_mapping_iterate(mapping, state))) {
+        struct fy_node *key = fy_node_pair_key(next);
+
+        pair->value = fy_node_pair_value(next);
+        pair->place = collx_yaml_place(key, above);
+        if (collx_yaml_text(yaml, key, above, pair->key, sizeof pair->key))
+            return true;
+    }
+    return false;
+}
+
+struct fy_node *collx_yaml_item(struct fy_node *list, void **state)
+{
+    if (list && fy_node_is_sequence(list))
+        return fy_node_sequence_iterate(list, state);
+    if (*state)
+        return NULL;
+    *state = list;
+    return list;
+}
