@@ -125,8 +125,8 @@ static uint32_t find_runner(const struct question *q, uint32_t rule, char *runs,
 }
 
 /* Why the candidates before number `runner` of a rule do not run. */
-static void say_reasons(const struct listener *to, const struct question *q, uint32_t rule,
-                        uint32_t runner)
+static void say_reasons(const struct listener *to, const char *indent, const struct question *q,
+                        uint32_t rule, uint32_t runner)
 {
     const struct collx_algorithm *algorithm;
     char name[COLLX_WHY_MAX / 2], why[COLLX_WHY_MAX];
@@ -135,7 +135,7 @@ static void say_reasons(const struct listener *to, const struct question *q, uin
         const struct collx_use *use = &q->policy->rule[rule].use[i];
 
         collx_use_fits(use, q->facts, q->kind, q->refused, &algorithm, why, sizeof why);
-        say(to, "  not     %s: %s", format_use(use, q->kind, name, sizeof name), why);
+        say(to, "%snot %s: %s", indent, format_use(use, q->kind, name, sizeof name), why);
     }
 }
 
@@ -161,7 +161,7 @@ static void explain_all(const struct listener *to, const struct question *q)
         say(to, "  %-20s %-12s %-10s %s", q->kind == COLLX_BARRIER ? "-" : bytes,
             collx_kind_reduces(q->kind) ? ops : "-", rule, text);
         if (choice[i].rule != UINT32_MAX)
-            say_reasons(to, q, choice[i].rule, runner);
+            say_reasons(to, "      ", q, choice[i].rule, runner);
     }
 }
 
@@ -218,9 +218,9 @@ static void explain_one(const struct listener *to, const struct question *q, int
     say(to, "  rule    %s", format_rule(policy, rule, name, sizeof name));
     uint32_t runner = find_runner(q, rule, text, sizeof text);
     say(to, "  runs    %s", text);
-    say_reasons(to, q, rule, runner);
+    say_reasons(to, "          ", q, rule, runner);
     for (uint32_t i = runner + 1; i < policy->rule[rule].uses; i++)
-        say(to, "  not     %s: %s comes first",
+        say(to, "          not %s: %s comes first",
             format_use(&policy->rule[rule].use[i], q->kind, why, sizeof why), text);
 }
 

@@ -184,7 +184,7 @@ static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct c
         if (!collx_yaml_text(yaml, pair.value, pair.place, value, sizeof value))
             continue;
         if (collx_option_check(pair.key, value, why, sizeof why)) {
-            collx_yaml_complain(yaml, collx_yaml_place(pair.value, pair.place), "%s", why);
+            collx_yaml_complain(yaml, pair.place, "%s", why);
         } else if (policy->options < COLLX_POLICY_OPTIONS) {
             snprintf(policy->option[policy->options].word,
                      sizeof policy->option[policy->options].word, "%.*s", COLLX_NAME_MAX - 1,
@@ -206,7 +206,7 @@ static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct coll
 
     *rule = any_rule;
     rule->line = (uint32_t)place.line;
-    if (!collx_yaml_is_mapping(yaml, node, key, "a rule", "the keys match and use"))
+    if (!collx_yaml_is_mapping(yaml, node, key, "a rule", "keys: match and use"))
         return;
     while (collx_yaml_pair(yaml, node, &state, &pair)) {
         switch (find_word(yaml, pair.place, pair.key, keys, "in a rule")) {
@@ -272,7 +272,7 @@ static void read_root(struct collx_yaml *yaml, struct fy_node *root, struct coll
     bool seen[3] = {false};
     void *state = NULL;
 
-    if (!collx_yaml_is_mapping(yaml, root, top, "a policy", "the keys version, options and rules"))
+    if (!collx_yaml_is_mapping(yaml, root, top, "a policy", "keys: version, options and rules"))
         return;
     while (collx_yaml_pair(yaml, root, &state, &pair)) {
         int key = find_word(yaml, pair.place, pair.key, keys, "in a policy");

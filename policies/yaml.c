@@ -119,7 +119,8 @@ int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
     if (!yaml->diag)
         return say_no_memory(yaml);
     fy_diag_set_collect_errors(yaml->diag, true);
-    struct fy_parse_cfg config = {.flags = FYPCF_DEFAULT_VERSION_1_2 | FYPCF_JSON_NONE,
+    struct fy_parse_cfg config = {.flags = FYPCF_DEFAULT_VERSION_1_2 | FYPCF_JSON_NONE |
+                                           FYPCF_ALLOW_DUPLICATE_KEYS,
                                   .diag = yaml->diag};
     yaml->parser = fy_parser_create(&config);
     if (!yaml->parser || fy_parser_set_string(yaml->parser, yaml->text, length))
@@ -229,19 +230,41 @@ bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct co
     return false;
 }
 
+/* Whether a key of this mapping stands there already, before `pair`. */
+static bool is_repeated(struct fy_node *mapping, const struct fy_node_pair *pair, const char *key)
+{
+    struct fy_node_pair *other;
+    void *state = NULL;
+    size_t length;
+
+    while ((other = fy_node_mapping_iterate(mapping, &state)) && other != pair) {
+        const char *text = fy_node_get_scalar(fy_node_pair_key(other), &length);
+
+        if (text && length == strlen(key) && memcmp(text, key, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **state,
                      struct collx_pair *pair)
 {
     struct collx_place above = collx_yaml_place(mapping, (struct collx_place){1, 1});
     struct fy_node_pair *next;
 
-    while ((next = fy_node_mapping_iterate(mapping, state))) {
+    /* Ends where nothing more is told, so that a huge file does not take for ever. */
+    while (yaml->complaints <= COLLX_YAML_COMPLAINTS &&
+           (next = fy_node_mapping_iterate(mapping, state))) {
         struct fy_node *key = fy_node_pair_key(next);
 
         pair->value = fy_node_pair_value(next);
         pair->place = collx_yaml_place(key, above);
-        if (collx_yaml_text(yaml, key, above, pair->key, sizeof pair->key))
+        if (!collx_yaml_text(yaml, key, above, pair->key, sizeof pair->key))
+            continue;
+        if (!is_repeated(mapping, next, pair->key))
             return true;
+        collx_yaml_complain(yaml, pair->place, "'%.40s' stands here twice; once is enough",
+                            pair->key);
     }
     return false;
 }

@@ -57,8 +57,8 @@ bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct
 bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
                         const char *what, const char *form);
 
-/* The next pair of a mapping; *state is NULL at first.  Keys that are no text are passed over, and
- * that was said. */
+/* The next pair of a mapping; *state is NULL at first.  Keys that are no text, or stand there
+ * twice, are passed over, and that was said. */
 bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **state,
                      struct collx_pair *pair);
 
