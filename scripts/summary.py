@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""usage: scripts/summary.py BUILD-FOLDER...
+
+Counts what `meson test` has run in these folders: every case of a Google Test program, every line
+of a TAP test, every other test once.  Lists what failed and what was skipped, and ends with
+"N passed, N failed, N skipped".  Exit code 1 if anything failed, or nothing was run."""
+
+import json
+import sys
+import xml.etree.ElementTree as et
+from pathlib import Path
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+GOOD = {"OK", "EXPECTEDFAIL", "SKIP"}  # of testlog.json; what else there is, is a failure
+
+
+def reason(element):
+    return " ".join((element.get("message") or element.text or "").split())
+
+
+def outcome(case):
+    for tag in ("failure", "error"):
+        if case.find(tag) is not None:
+            return FAILED, ""
+    skipped = case.find("skipped")
+    if skipped is not None:
+        return SKIPPED, reason(skipped) or (case.findtext("system-out") or "").strip()
+    if case.get("status") == "notrun":
+        return SKIPPED, "disabled"
+    return PASSED, ""
+
+
+def cases_of(folder):
+    """(test, case, outcome, reason) of everything that the folder's tests were made of."""
+    logs = Path(folder) / "meson-logs"
+    try:
+        tests = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
+        suites = et.parse(logs / "testlog.junit.xml").getroot().findall("testsuite")
+    except (OSError, et.ParseError, json.JSONDecodeError) as error:
+        yield folder, "meson test", FAILED, f"did not finish: {error}"
+        return
+    for test in tests:
+        name, result = test["name"], test["result"]
+        found = []
+        for suite in suites:
+            # "project" holds the plain tests, "project.test" those with cases of their own.
+            project, _, rest = suite.get("name").partition(".")
+            if rest == name or rest.startswith(name + "."):
+                found += [(case.get("name"), *outcome(case)) for case in suite.findall("testcase")]
+            elif not rest:
+                found += [(name, *outcome(case)) for case in suite.findall("testcase")
+                          if case.get("name") == name]
+        # A test that crashed or ran out of time need not have written so.
+        if result not in GOOD and not any(what == FAILED for _, what, _ in found):
+            found = [case for case in found if case[0] != name]
+            found.append((name, FAILED, result.lower()))
+        elif not found:
+            found.append((name, SKIPPED if result == "SKIP" else PASSED, ""))
+        for case, what, why in found:
+            yield folder, name if case == name else f"{name}: {case}", what, why
+
+
+def main(folders):
+    if not folders or folders[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0 if folders else 2
+    counts = {PASSED: 0, FAILED: 0, SKIPPED: 0}
+    for folder in folders:
+        for where, case, what, why in cases_of(folder):
+            counts[what] += 1
+            if what != PASSED:
+                print(f"{what}: {where}: {case}" + (f": {why}" if why else ""))
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    return 0 if counts[PASSED] and not counts[FAILED] else 1
+
+
+sys.exit(main(sys.argv[1:]))
