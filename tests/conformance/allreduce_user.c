@@ -1,0 +1,271 @@
+/* MPI_Allreduce with ops of the user's own, on types of the user's own.
+ *
+ * The ops compose functions x -> a*x + b (modulo 2^64): associative, not commutative, and exact, so
+ * that a wrong order shows.
+ */
+#include "conformance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a and b of one element are. */
+struct layout {
+    struct cf_type type;
+    ptrdiff_t a, b;
+    int pairs; /* (a, b) in one element, 16 bytes apart */
+};
+
+/* What the op is to expect; MPI gives it no argument of our own. */
+static const struct layout *now;
+static MPI_Datatype now_handle;
+static ptrdiff_t now_base; /* of elements at absolute addresses */
+static bool commutative;
+static bool misused;
+
+static uint64_t *at(const void *elements, int64_t i, ptrdiff_t offset)
+{
+    return (uint64_t *)((char *)elements + now_base + i * now->type.extent + offset);
+}
+
+static void combine(const void *in, void *inout, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int p = 0; p < now->pairs; p++) {
+            uint64_t a1 = *at(in, i, now->a + 16 * p), b1 = *at(in, i, now->b + 16 * p);
+            uint64_t *a2 = at(inout, i, now->a + 16 * p), *b2 = at(inout, i, now->b + 16 * p);
+
+            *b2 = commutative ? b1 + *b2 : *a2 * b1 + *b2;
+            *a2 = commutative ? a1 ^ *a2 : a1 * *a2;
+        }
+}
+
+static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    if (*type != now_handle || *count < 0 || (uintptr_t)at(in, 0, now->a) % 8 ||
+        (uintptr_t)at(inout, 0, now->a) % 8) {
+        misused = true;
+        return;
+    }
+    combine(in, inout, *count);
+}
+
+#if MPI_VERSION >= 4
+static void compose_large(void *in, void *inout, MPI_Count *count, MPI_Datatype *type)
+{
+    if (*type != now_handle || *count < 0) {
+        misused = true;
+        return;
+    }
+    combine(in, inout, *count);
+}
+#endif
+
+enum how { PLAIN, IN_PLACE, LARGE_COUNT, BOTTOM };
+
+static int reduce(struct cf_buffer *send, struct cf_buffer *receive, MPI_Op op, enum how how,
+                  MPI_Comm comm)
+{
+    int count = (int)receive->count, rc;
+
+    switch (how) {
+    case BOTTOM:
+        now_handle = cf_type_absolute(&now->type, receive->data, 1);
+        now_base = (ptrdiff_t)receive->data;
+        rc = MPI_Allreduce(MPI_IN_PLACE, MPI_BOTTOM, 1, now_handle, op, comm);
+        now_base = 0;
+        MPI_Type_free(&now_handle);
+        return rc;
+#if MPI_VERSION >= 4
+    case LARGE_COUNT:
+        return MPI_Allreduce_c(send->data, receive->data, count, now->type.handle, op, comm);
+#endif
+    case IN_PLACE:
+        return MPI_Allreduce(MPI_IN_PLACE, receive->data, count, now->type.handle, op, comm);
+    default:
+        return MPI_Allreduce(send->data, receive->data, count, now->type.handle, op, comm);
+    }
+}
+
+/* Open MPI's ring algorithm frees what it never allocated where data do not begin at the buffer's
+ * address. */
+static bool library_crashes(const struct layout *layout, int64_t count)
+{
+#ifdef OPEN_MPI
+    return layout->a < 0 && count > 500;
+#else
+    (void)layout, (void)count;
+    return false;
+#endif
+}
+
+static void one(MPI_Comm comm, const struct layout *layout, int64_t count, MPI_Op op, enum how how,
+                uint64_t seed)
+{
+    static const char *const names[] = {"", ", in place", ", _c", ", MPI_BOTTOM"};
+    const struct cf_type *type = &layout->type;
+    bool in_place = how == IN_PLACE || how == BOTTOM;
+    struct cf_buffer send, receive, expected, next;
+    int rc;
+
+    if (!cf_routed && library_crashes(layout, count))
+        return;
+    cf_case("MPI_Allreduce, user's %s op, %jd x %s%s",
+            commutative ? "commutative" : "non-commutative", (intmax_t)count, type->name,
+            names[how]);
+    now = layout;
+    now_handle = type->handle;
+    misused = false;
+    send = cf_buffer_make(CF_SEND, type, count, 0);
+    receive = cf_buffer_make(CF_RECEIVE, type, count, 0);
+    cf_buffer_put(in_place ? &receive : &send, cf_stream(seed, cf_rank));
+    rc = reduce(&send, &receive, op, how, comm);
+    if (misused)
+        cf_fail("the op was called with a wrong datatype, count, or misaligned elements");
+
+    expected = cf_buffer_make(CF_EXPECT, type, count, 0);
+    if (!in_place) {
+        cf_buffer_put(&expected, cf_stream(seed, cf_rank));
+        cf_buffer_equal(&send, &expected, "send buffer");
+    }
+    cf_buffer_put(&expected, cf_stream(seed, cf_size - 1));
+    for (int i = cf_size - 2; i >= 0; i--) {
+        next = cf_buffer_make(CF_REFERENCE, type, count, 0);
+        cf_buffer_put(&next, cf_stream(seed, i));
+        combine(next.data, expected.data, count);
+    }
+    if (cf_ok(rc))
+        cf_buffer_equal(&receive, &expected, "receive buffer");
+
+    if (how == PLAIN && !library_crashes(layout, count) && cf_sampled()) {
+        receive = cf_buffer_make(CF_REFERENCE, type, count, 0);
+        cf_library.allreduce(send.data, receive.data, (int)count, type->handle, op, comm);
+        cf_buffer_equal(&receive, &expected, "the library's own result");
+    }
+}
+
+/* Two numbers at these places of an element. */
+static struct layout pair_at(const char *name, ptrdiff_t a, ptrdiff_t b, ptrdiff_t lb,
+                             ptrdiff_t extent)
+{
+    struct layout layout = {.a = a, .b = b, .pairs = 1};
+    MPI_Datatype inner;
+
+    snprintf(layout.type.name, sizeof layout.type.name, "%s", name);
+    MPI_Type_create_hindexed_block(2, 1, (MPI_Aint[]){a, b}, MPI_UINT64_T, &inner);
+    MPI_Type_create_resized(inner, lb, extent, &layout.type.handle);
+    MPI_Type_commit(&layout.type.handle);
+    MPI_Type_free(&inner);
+    layout.type.derived = true;
+    layout.type.extent = extent;
+    layout.type.size = 16;
+    layout.type.pieces = 2;
+    layout.type.piece = malloc(2 * sizeof *layout.type.piece);
+    layout.type.piece[0] = (struct cf_piece){a, 8};
+    layout.type.piece[1] = (struct cf_piece){b, 8};
+    return layout;
+}
+
+static struct layout pairs_together(int pairs)
+{
+    return (struct layout){
+        .type = cf_type_contiguous(cf_basic_find(MPI_UINT64_T), 2 * pairs),
+        .a = 0,
+        .b = 8,
+        .pairs = pairs,
+    };
+}
+
+static void with_op(MPI_Comm comm, bool commute)
+{
+    static const int counts[] = {0, 1, 2, 3, 4, 17, 100, 700, 4097, 30000};
+    struct layout layouts[] = {
+        pairs_together(1),
+        pairs_together(3),
+        pair_at("pair with holes", 0, 16, 0, 32),
+        pair_at("pair, lower bound -16", -8, 8, -16, 32),
+        pair_at("pair, lower bound 24 above the data", 0, 8, 24, 16),
+        pair_at("pair, b before a, no gaps", 8, 0, 0, 16),
+    };
+    struct layout big = pairs_together(1 << 16), odd = pairs_together(4099);
+    uint64_t seed = 60000;
+    MPI_Op op;
+
+    commutative = commute;
+    MPI_Op_create(compose, commute, &op);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++, seed += 2) {
+            if (cf_quick && c % 3 != i % 3)
+                continue;
+            one(comm, &layouts[i], counts[c], op, PLAIN, seed);
+            one(comm, &layouts[i], counts[c], op, IN_PLACE, seed + 1);
+        }
+        one(comm, &layouts[i], 1, op, BOTTOM, seed++);
+    }
+    /* Elements of 1 MiB and of 64 KiB and a bit: larger than anybody's pieces. */
+    one(comm, &big, 1, op, PLAIN, seed++);
+    one(comm, &big, 1, op, IN_PLACE, seed++);
+    one(comm, &big, 3, op, PLAIN, seed++);
+    one(comm, &odd, 1, op, PLAIN, seed++);
+    one(comm, &odd, 7, op, IN_PLACE, seed++);
+    MPI_Op_free(&op);
+#if MPI_VERSION >= 4
+    MPI_Op_create_c(compose_large, commute, &op);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++, seed++)
+        one(comm, &layouts[2], counts[c], op, LARGE_COUNT, seed);
+    MPI_Op_free(&op);
+#endif
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        cf_type_free(&layouts[i].type);
+    cf_type_free(&odd.type);
+    cf_type_free(&big.type);
+}
+
+/* A user's op on a basic type must not be mistaken for one that we know. */
+static void weighted(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    if (*type != MPI_INT)
+        misused = true;
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] = (int)(((int64_t)((int *)in)[i] + ((int *)inout)[i] + 5) % 1000003);
+}
+
+static void on_basic_type(MPI_Comm comm)
+{
+    static const int counts[] = {1, 2, 13, 1024, 20000};
+    static int in[20000], out[20000];
+    MPI_Op op;
+
+    misused = false;
+    MPI_Op_create(weighted, 1, &op);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        int64_t base = (int64_t)cf_size * (cf_size - 1) / 2 * 1000 + 5 * (cf_size - 1);
+
+        cf_case("MPI_Allreduce, user's op on %d x MPI_INT", counts[c]);
+        for (int i = 0; i < counts[c]; i++)
+            in[i] = 1000 * cf_rank + i;
+        if (!cf_ok(MPI_Allreduce(in, out, counts[c], MPI_INT, op, comm)))
+            continue;
+        for (int i = 0; i < counts[c]; i++) {
+            int64_t expected = (base + (int64_t)cf_size * i) % 1000003;
+
+            if (out[i] != expected) {
+                cf_fail("element %d: %d, expected %jd", i, out[i], (intmax_t)expected);
+                break;
+            }
+        }
+    }
+    if (misused)
+        cf_fail("the op was called with a datatype that is not MPI_INT");
+    MPI_Op_free(&op);
+}
+
+void cf_test_allreduce_user(void)
+{
+    MPI_Comm comm = cf_world_dup();
+
+    with_op(comm, true);
+    with_op(comm, false);
+    on_basic_type(comm);
+    MPI_Comm_free(&comm);
+}

@@ -1,0 +1,207 @@
+/* Bad arguments give the error that the MPI library's own function gives, through the same error
+ * handler, and the communicator is as good as before. */
+#include "conformance.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int in[4], out[4];
+static MPI_Datatype uncommitted, derived;
+
+static const struct cf_library collx = {
+    .barrier = MPI_Barrier,
+    .bcast = MPI_Bcast,
+    .allreduce = MPI_Allreduce,
+#if MPI_VERSION >= 4
+    .bcast_c = MPI_Bcast_c,
+    .allreduce_c = MPI_Allreduce_c,
+#endif
+};
+
+#define CALL(name, ...)                                                                            \
+    static int name(const struct cf_library *f, MPI_Comm comm)                                     \
+    {                                                                                              \
+        (void)comm;                                                                                \
+        return f->__VA_ARGS__;                                                                     \
+    }
+
+CALL(barrier_no_comm, barrier(MPI_COMM_NULL))
+CALL(bcast_negative_count, bcast(in, -1, MPI_INT, 0, comm))
+CALL(bcast_negative_root, bcast(in, 1, MPI_INT, -1, comm))
+CALL(bcast_high_root, bcast(in, 1, MPI_INT, cf_size, comm))
+CALL(bcast_empty_high_root, bcast(in, 0, MPI_INT, cf_size, comm))
+CALL(bcast_intercomm_root, bcast(in, 1, MPI_INT, MPI_ROOT, comm))
+CALL(bcast_no_type, bcast(in, 1, MPI_DATATYPE_NULL, 0, comm))
+CALL(bcast_uncommitted, bcast(in, 1, uncommitted, 0, comm))
+CALL(bcast_no_comm, bcast(in, 1, MPI_INT, 0, MPI_COMM_NULL))
+CALL(allreduce_negative_count, allreduce(in, out, -1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_no_type, allreduce(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
+CALL(allreduce_uncommitted, allreduce(in, out, 1, uncommitted, MPI_SUM, comm))
+CALL(allreduce_no_op, allreduce(in, out, 1, MPI_INT, MPI_OP_NULL, comm))
+CALL(allreduce_empty_no_op, allreduce(in, out, 0, MPI_INT, MPI_OP_NULL, comm))
+CALL(allreduce_sum_derived, allreduce(in, out, 1, derived, MPI_SUM, comm))
+CALL(allreduce_empty_sum_derived, allreduce(in, out, 0, derived, MPI_SUM, comm))
+CALL(allreduce_sum_byte, allreduce(in, out, 1, MPI_BYTE, MPI_SUM, comm))
+CALL(allreduce_sum_packed, allreduce(in, out, 1, MPI_PACKED, MPI_SUM, comm))
+CALL(allreduce_sum_pair, allreduce(in, out, 1, MPI_2INT, MPI_SUM, comm))
+CALL(allreduce_maxloc_int, allreduce(in, out, 1, MPI_INT, MPI_MAXLOC, comm))
+CALL(allreduce_band_double, allreduce(in, out, 1, MPI_DOUBLE, MPI_BAND, comm))
+CALL(allreduce_max_complex, allreduce(in, out, 1, MPI_C_FLOAT_COMPLEX, MPI_MAX, comm))
+CALL(allreduce_into_in_place, allreduce(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_no_comm, allreduce(in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL))
+#if MPI_VERSION >= 4
+CALL(bcast_c_high_root, bcast_c(in, 1, MPI_INT, cf_size, comm))
+CALL(allreduce_c_no_op, allreduce_c(in, out, 1, MPI_INT, MPI_OP_NULL, comm))
+CALL(allreduce_c_no_type, allreduce_c(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
+#endif
+#ifdef OPEN_MPI
+/* Where MPICH fails an assertion. */
+CALL(bcast_empty_no_type, bcast(in, 0, MPI_DATATYPE_NULL, 0, comm))
+#else
+/* Where Open MPI looks away, and crashes or does what it likes. */
+CALL(bcast_null, bcast(NULL, 1, MPI_INT, 0, comm))
+CALL(bcast_in_place, bcast(MPI_IN_PLACE, 1, MPI_INT, 0, comm))
+CALL(allreduce_same_buffer, allreduce(in, in, 1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_from_null, allreduce(NULL, out, 1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_to_null, allreduce(in, NULL, 1, MPI_INT, MPI_SUM, comm))
+#endif
+
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+static const struct {
+    const char *name;
+    int (*call)(const struct cf_library *f, MPI_Comm comm);
+} cases[] = {
+    CASE(barrier_no_comm),         CASE(bcast_negative_count),
+    CASE(bcast_negative_root),     CASE(bcast_high_root),
+    CASE(bcast_empty_high_root),   CASE(bcast_intercomm_root),
+    CASE(bcast_no_type),           CASE(bcast_uncommitted),
+    CASE(bcast_no_comm),           CASE(allreduce_negative_count),
+    CASE(allreduce_no_type),       CASE(allreduce_uncommitted),
+    CASE(allreduce_no_op),         CASE(allreduce_empty_no_op),
+    CASE(allreduce_sum_derived),   CASE(allreduce_empty_sum_derived),
+    CASE(allreduce_sum_byte),      CASE(allreduce_sum_packed),
+    CASE(allreduce_sum_pair),      CASE(allreduce_maxloc_int),
+    CASE(allreduce_band_double),   CASE(allreduce_max_complex),
+    CASE(allreduce_into_in_place), CASE(allreduce_no_comm),
+#if MPI_VERSION >= 4
+    CASE(bcast_c_high_root),       CASE(allreduce_c_no_op),
+    CASE(allreduce_c_no_type),
+#endif
+#ifdef OPEN_MPI
+    CASE(bcast_empty_no_type),
+#else
+    CASE(bcast_null),
+    CASE(bcast_in_place),
+    CASE(allreduce_same_buffer),
+    CASE(allreduce_from_null),
+    CASE(allreduce_to_null),
+#endif
+};
+
+/* What the error handler was told. */
+static int handled, handled_class;
+static MPI_Comm handled_comm;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    handled++;
+    handled_comm = *comm;
+    MPI_Error_class(*code, &handled_class);
+}
+
+static int class_of(int rc)
+{
+    int class;
+
+    MPI_Error_class(rc, &class);
+    return class;
+}
+
+static void still_works(MPI_Comm comm)
+{
+    int value = cf_rank, sum = -1;
+
+    cf_ok(MPI_Barrier(comm));
+    if (cf_ok(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm)) &&
+        sum != cf_size * (cf_size - 1) / 2)
+        cf_fail("afterwards MPI_Allreduce gives %d, expected %d", sum, cf_size * (cf_size - 1) / 2);
+    value = cf_rank == cf_size - 1 ? 99 : 0;
+    if (cf_ok(MPI_Bcast(&value, 1, MPI_INT, cf_size - 1, comm)) && value != 99)
+        cf_fail("afterwards MPI_Bcast gives %d, expected 99", value);
+}
+
+static void returned(MPI_Comm comm)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int expected, got;
+
+        cf_case("%s", cases[i].name);
+        expected = class_of(cases[i].call(&cf_library, comm));
+        got = class_of(cases[i].call(&collx, comm));
+        if (got != expected)
+            cf_fail("error class %d, the library's own is %d", got, expected);
+        still_works(comm);
+    }
+}
+
+static void own_handler(MPI_Comm comm)
+{
+    MPI_Errhandler errhandler;
+    int times, class;
+    MPI_Comm told;
+
+    MPI_Comm_create_errhandler(handler, &errhandler);
+    MPI_Comm_set_errhandler(comm, errhandler);
+    MPI_Errhandler_free(&errhandler);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (strstr(cases[i].name, "no_comm"))
+            continue;
+        cf_case("%s, error handler of the user's own", cases[i].name);
+        handled = 0;
+        handled_class = MPI_SUCCESS;
+        handled_comm = MPI_COMM_NULL;
+        cases[i].call(&cf_library, comm);
+        times = handled;
+        class = handled_class;
+        told = handled_comm;
+        handled = 0;
+        handled_class = MPI_SUCCESS;
+        handled_comm = MPI_COMM_NULL;
+        cases[i].call(&collx, comm);
+        if (handled != times || handled_class != class || handled_comm != told)
+            cf_fail("called %d times with class %d for the%s communicator; by the library's own "
+                    "function %d times with class %d",
+                    handled, handled_class, handled_comm == told ? "" : " wrong", times, class);
+        still_works(comm);
+    }
+}
+
+void cf_test_errors(void)
+{
+    MPI_Errhandler world, self;
+    MPI_Comm comm;
+
+    /* Errors without a communicator of their own go to one of these two. */
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &world);
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &self);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &uncommitted);
+    MPI_Type_contiguous(2, MPI_INT, &derived);
+    MPI_Type_commit(&derived);
+
+    comm = cf_world_dup();
+    returned(comm);
+    own_handler(comm);
+    MPI_Comm_free(&comm);
+
+    MPI_Type_free(&uncommitted);
+    MPI_Type_free(&derived);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, world);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, self);
+    MPI_Errhandler_free(&world);
+    MPI_Errhandler_free(&self);
+}
