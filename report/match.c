@@ -1,0 +1,151 @@
+/* Finds the same collective in the traces of all ranks of its communicator, by the communicator's
+ * number and the call's sequence number, and sees who waited for whom.
+ *
+ * As the traces are read in order of time, only collectives that are under way are kept.  Where
+ * traces are incomplete, some stay for ever: the oldest are forgotten. */
+#include "report/collect.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { BUCKETS = 1 << 16 };
+
+#define MEMORY_MAX (256ull << 20) /* for collectives under way */
+
+struct arrival {
+    uint32_t file, cell;
+    uint64_t begin_ns, end_ns; /* on the common clock */
+};
+
+struct meeting {
+    struct meeting *chain;         /* next in the bucket */
+    struct meeting *older, *newer; /* by when the first rank came */
+    uint32_t instance, sequence;
+    uint32_t expected, arrived;
+    uint8_t kind;
+    struct arrival arrivals[];
+};
+
+struct collx_matcher {
+    struct meeting *buckets[BUCKETS];
+    struct meeting *oldest, *newest;
+    uint64_t memory;
+};
+
+static size_t size_of(const struct meeting *meeting)
+{
+    return sizeof *meeting + meeting->expected * sizeof *meeting->arrivals;
+}
+
+static struct meeting **bucket_of(struct collx_matcher *matcher, uint32_t instance,
+                                  uint32_t sequence)
+{
+    return &matcher->buckets[collx_hash(instance, sequence) % BUCKETS];
+}
+
+static void forget(struct collx_matcher *matcher, struct meeting *meeting)
+{
+    struct meeting **at = bucket_of(matcher, meeting->instance, meeting->sequence);
+
+    while (*at != meeting)
+        at = &(*at)->chain;
+    *at = meeting->chain;
+    *(meeting->older ? &meeting->older->newer : &matcher->oldest) = meeting->newer;
+    *(meeting->newer ? &meeting->newer->older : &matcher->newest) = meeting->older;
+    matcher->memory -= size_of(meeting);
+    free(meeting);
+}
+
+static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, uint32_t expected,
+                            const struct collx_trace_record *event)
+{
+    struct meeting **bucket = bucket_of(matcher, instance, event->event.sequence);
+    struct meeting *meeting;
+
+    for (meeting = *bucket; meeting; meeting = meeting->chain)
+        if (meeting->instance == instance && meeting->sequence == event->event.sequence)
+            return meeting;
+
+    meeting = malloc(sizeof *meeting + expected * sizeof *meeting->arrivals);
+    if (!meeting)
+        return NULL;
+    *meeting = (struct meeting){.chain = *bucket,
+                                .older = matcher->newest,
+                                .instance = instance,
+                                .sequence = event->event.sequence,
+                                .expected = expected,
+                                .kind = event->event_small.kind};
+    *bucket = meeting;
+    *(matcher->newest ? &matcher->newest->newer : &matcher->oldest) = meeting;
+    matcher->newest = meeting;
+    matcher->memory += size_of(meeting);
+    while (matcher->memory > MEMORY_MAX && matcher->oldest != meeting)
+        forget(matcher, matcher->oldest);
+    return meeting;
+}
+
+static void settle(struct collx_summary *summary, const struct meeting *meeting)
+{
+    const struct arrival *last = meeting->arrivals;
+
+    for (uint32_t i = 1; i < meeting->arrived; i++)
+        if (meeting->arrivals[i].begin_ns > last->begin_ns)
+            last = &meeting->arrivals[i];
+    for (uint32_t i = 0; i < meeting->arrived; i++) {
+        const struct arrival *arrival = &meeting->arrivals[i];
+        struct collx_cell *cell = &summary->collector->files[arrival->file].cells[arrival->cell];
+        struct collx_rank *rank = &summary->ranks[arrival->file];
+        /* It cannot have waited after it had left: a Bcast's root need not wait for anybody. */
+        uint64_t until = last->begin_ns < arrival->end_ns ? last->begin_ns : arrival->end_ns;
+        uint64_t wait = until - arrival->begin_ns, time = arrival->end_ns - arrival->begin_ns;
+
+        cell->matched++;
+        cell->matched_ns += time;
+        cell->wait_ns += wait;
+        rank->matched++;
+        rank->wait_ns += wait;
+        summary->matched++;
+        summary->matched_ns += time;
+        summary->wait_ns += wait;
+        if (arrival == last) {
+            cell->last++;
+            rank->last++;
+        }
+    }
+}
+
+int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uint32_t number,
+                const struct collx_trace_record *event)
+{
+    struct collx_collector *collector = summary->collector;
+    const struct collx_instance *instance = &collector->instances[number];
+    uint64_t shift = (uint64_t)collector->files[file].shift;
+
+    /* With one rank nobody waits, and without all traces nobody knows. */
+    if (instance->size < 2 || (uint32_t)instance->size != instance->files)
+        return 0;
+    if (!collector->matcher)
+        collector->matcher = calloc(1, sizeof *collector->matcher);
+    struct meeting *meeting =
+        collector->matcher ? find(collector->matcher, number, (uint32_t)instance->size, event)
+                           : NULL;
+    if (!meeting)
+        return -ENOMEM;
+    /* Different collectives under one number: damage, or a program that is wrong. */
+    if (meeting->kind != event->event_small.kind)
+        return 0;
+    meeting->arrivals[meeting->arrived++] =
+        (struct arrival){file, cell, event->event.begin_ns + shift, event->event.end_ns + shift};
+    if (meeting->arrived == meeting->expected) {
+        settle(summary, meeting);
+        forget(collector->matcher, meeting);
+    }
+    return 0;
+}
+
+void collx_matcher_destroy(struct collx_matcher *matcher)
+{
+    while (matcher && matcher->oldest)
+        forget(matcher, matcher->oldest);
+    free(matcher);
+}

@@ -1,0 +1,171 @@
+#include "report/symbols.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From the C++ runtime, which has no C header for it. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
+struct module {
+    bool tried;
+    Dwfl_Module *dwfl; /* NULL: not there, or another one than ran */
+};
+
+struct site {
+    bool tried;
+    struct collx_symbol symbol;
+    char *function, *file;
+};
+
+struct collx_symbols {
+    const struct collx_summary *summary;
+    Dwfl *dwfl;
+    struct module *modules;
+    struct site *sites;
+};
+
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+struct collx_symbols *collx_symbols_create(const struct collx_summary *summary)
+{
+    struct collx_symbols *symbols = calloc(1, sizeof *symbols);
+
+    if (!symbols)
+        return NULL;
+    /* libdw asks the servers named there, over the network, for every module without debug
+     * information. */
+    unsetenv("DEBUGINFOD_URLS");
+    symbols->summary = summary;
+    symbols->dwfl = dwfl_begin(&callbacks);
+    symbols->modules = calloc(summary->modules_count + 1, sizeof *symbols->modules);
+    symbols->sites = calloc(summary->sites_count + 1, sizeof *symbols->sites);
+    if (!symbols->dwfl || !symbols->modules || !symbols->sites) {
+        collx_symbols_destroy(symbols);
+        return NULL;
+    }
+    return symbols;
+}
+
+static Dwfl_Module *module_of(struct collx_symbols *symbols, uint32_t number)
+{
+    const struct collx_report_module *from = &symbols->summary->modules[number];
+    struct module *module = &symbols->modules[number];
+    const unsigned char *build_id;
+    GElf_Addr address;
+
+    if (module->tried || !*from->path)
+        return module->dwfl;
+    module->tried = true;
+    dwfl_report_begin_add(symbols->dwfl);
+    Dwfl_Module *found = dwfl_report_offline(symbols->dwfl, from->path, from->path, -1);
+    dwfl_report_end(symbols->dwfl, NULL, NULL);
+    if (!found)
+        return NULL;
+    GElf_Addr bias;
+    if (!dwfl_module_getelf(found, &bias))
+        return NULL;
+    int size = dwfl_module_build_id(found, &build_id, &address);
+    /* Without a build-id on either side there is nothing to tell a rebuilt program by. */
+    if (from->build_id_size && size > 0 &&
+        ((size_t)size != from->build_id_size || memcmp(build_id, from->build_id, (size_t)size)))
+        return NULL;
+    if (!from->build_id_size != (size <= 0))
+        return NULL;
+    return module->dwfl = found;
+}
+
+/* A name as people write it: without the parameters that C++ puts into it. */
+static char *readable(const char *name)
+{
+    int status;
+    char *plain = __cxa_demangle(name, NULL, NULL, &status);
+
+    if (!plain)
+        return strdup(name);
+    int depth = 0;
+    for (char *at = plain; *at; at++) {
+        depth += *at == '<';
+        depth -= *at == '>' && depth;
+        /* "operator()" and "(anonymous namespace)" are names, too. */
+        if (*at == '(' && !depth && at != plain && strncmp(at, "(anonymous", 10) &&
+            !(at - plain >= 8 && !strncmp(at - 8, "operator()", 10))) {
+            *at = 0;
+            break;
+        }
+    }
+    return plain;
+}
+
+struct collx_symbol collx_symbols_find(struct collx_symbols *symbols, uint32_t number)
+{
+    const struct collx_summary *summary = symbols->summary;
+    struct site *site = &symbols->sites[number];
+
+    if (number >= summary->sites_count)
+        return (struct collx_symbol){.module = ""};
+    if (site->tried)
+        return site->symbol;
+    site->tried = true;
+    const struct collx_report_site *from = &summary->sites[number];
+    site->symbol = (struct collx_symbol){.module = summary->modules[from->module].path,
+                                         .offset = from->offset};
+    Dwfl_Module *module = module_of(symbols, from->module);
+    GElf_Addr bias;
+    if (!module || !from->offset || !dwfl_module_getelf(module, &bias))
+        return site->symbol;
+
+    /* The call is the instruction before the one that it returns to. */
+    GElf_Addr address = from->offset - 1 + bias;
+    const char *name = dwfl_module_addrname(module, address);
+    if (name)
+        site->symbol.function = site->function = readable(name);
+    Dwfl_Line *line = dwfl_module_getsrc(module, address);
+    const char *file =
+        line ? dwfl_lineinfo(line, NULL, &site->symbol.line, NULL, NULL, NULL) : NULL;
+    if (file)
+        site->symbol.file = site->file = strdup(file);
+    if (!site->symbol.file)
+        site->symbol.line = 0;
+    return site->symbol;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+void collx_symbol_print(const struct collx_symbol *symbol, char *text, size_t size)
+{
+    if (symbol->function && symbol->file)
+        snprintf(text, size, "%s (%s:%d)", symbol->function, base_name(symbol->file), symbol->line);
+    else if (symbol->function)
+        snprintf(text, size, "%s (%s)", symbol->function, base_name(symbol->module));
+    else if (*symbol->module)
+        snprintf(text, size, "%s+0x%llx", base_name(symbol->module),
+                 (unsigned long long)symbol->offset);
+    else
+        snprintf(text, size, "unknown");
+}
+
+void collx_symbols_destroy(struct collx_symbols *symbols)
+{
+    if (!symbols)
+        return;
+    for (uint32_t i = 0; symbols->sites && i < symbols->summary->sites_count; i++) {
+        free(symbols->sites[i].function);
+        free(symbols->sites[i].file);
+    }
+    if (symbols->dwfl)
+        dwfl_end(symbols->dwfl);
+    free(symbols->modules);
+    free(symbols->sites);
+    free(symbols);
+}
