@@ -1,0 +1,98 @@
+/* The MPI adapters that lie beside libcollx.so. */
+#include "tools/tools.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *collx_library_folder(void)
+{
+    static const char *const beside[] = {".", COLLX_BIN_TO_LIB};
+    static char folder[PATH_MAX];
+    char own[PATH_MAX], library[PATH_MAX + 256];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+
+    own[length > 0 ? length : 0] = '\0';
+    if (length > 0)
+        *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        snprintf(library, sizeof library, "%s/%s/libcollx.so", own, beside[i]);
+        if (realpath(library, folder)) {
+            *strrchr(folder, '/') = '\0';
+            return folder;
+        }
+    }
+    return COLLX_LIBDIR;
+}
+
+/* What the loader knows the MPI libraries by that an adapter is for. */
+static const struct {
+    const char *adapter, *library;
+} libraries[] = {
+    {"libcollx-openmpi.so", "libmpi.so.40"},
+    {"libcollx-mpich.so", "libmpich.so.12"},
+    {"libcollx-mpich.so", "libmpi.so.12"}, /* others that have MPICH's binary interface */
+};
+
+static bool can_load(const char *path)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+
+    if (handle)
+        dlclose(handle);
+    return handle;
+}
+
+static void print_adapter(const char *path)
+{
+    const char *file = strrchr(path, '/') + 1;
+    char needs[256] = "", here[256] = "";
+
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        const char *library = libraries[i].library;
+
+        if (strcmp(libraries[i].adapter, file) != 0)
+            continue;
+        size_t length = strlen(needs);
+        snprintf(needs + length, sizeof needs - length, "%s%s", length ? " or " : "", library);
+        length = strlen(here);
+        if (can_load(library))
+            snprintf(here + length, sizeof here - length, "%s%s", length ? " and " : "", library);
+    }
+    if (*needs && !*here)
+        printf("  %s: needs %s, which this machine does not have\n", file, needs);
+    else if (!can_load(path))
+        printf("  %s: cannot be loaded: %s\n", file, dlerror());
+    else
+        printf("  %s: needs %s; here: %s\n", file, *needs ? needs : "nothing",
+               *here ? here : "yes");
+}
+
+void collx_print_adapters(void)
+{
+    const char *folder = collx_library_folder();
+    char pattern[PATH_MAX + 16];
+    unsigned count = 0;
+    glob_t found;
+
+    printf("MPI adapters in %s\n", folder);
+    snprintf(pattern, sizeof pattern, "%s/libcollx-*.so", folder);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            /* These two lie there as well, and are for every MPI. */
+            if (strstr(found.gl_pathv[i], "/libcollx-policy.so") ||
+                strstr(found.gl_pathv[i], "/libcollx-trace.so"))
+                continue;
+            print_adapter(found.gl_pathv[i]);
+            count++;
+        }
+        globfree(&found);
+    }
+    if (count == 0)
+        printf("  none; programs run as if collx were not there.  Install an MPI library with its\n"
+               "  headers and build collx again\n");
+}

@@ -1,0 +1,209 @@
+/* `collx policy check` and `collx policy explain` */
+#include "tools/tools.h"
+
+#include "base/options.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .args_doc = "FILE...",
+        .doc = "Say whether policy files are right; what is wrong goes to stderr as "
+               "file:line:column: what is wrong; what would be right.  The exit code is 0 if all "
+               "are right, else 1."};
+    static struct collx_policy policy;
+    int first, code = COLLX_EXIT_GOOD;
+
+    argp_parse(&argp, argc, argv, 0, &first, NULL);
+    if (first == argc) {
+        fprintf(stderr, "%s: which FILE?  Try `%s --help'.\n", argv[0], argv[0]);
+        return COLLX_EXIT_USAGE;
+    }
+    for (int i = first; i < argc; i++) {
+        if (collx_load_policy(argv[i], &policy))
+            code = COLLX_EXIT_BAD;
+        else
+            printf("%s: right, %" PRIu32 " rule%s\n", argv[i], policy.rules,
+                   policy.rules == 1 ? "" : "s");
+    }
+    return code;
+}
+
+struct question {
+    const char *file, *comm;
+    unsigned kinds; /* 1 << enum collx_kind */
+    int64_t ranks, nodes, bytes;
+    enum collx_op op;
+};
+
+enum { COLLECTIVE = 1, RANKS, NODES, BYTES, OP, COMM };
+
+static int64_t number(struct argp_state *state, const char *name, enum collx_type type,
+                      const char *text, int64_t min, int64_t max)
+{
+    char why[COLLX_WHY_MAX];
+    int64_t value = min;
+
+    if (collx_value_parse(type, text, min, max, &value, why, sizeof why))
+        argp_error(state, "--%s: %s", name, why);
+    return value;
+}
+
+/* Which of the first `count` names, from `least` on, a word is; else an error with those names. */
+static unsigned word(struct argp_state *state, const char *option, const char *text,
+                     const char *(*name)(unsigned), unsigned least, unsigned count)
+{
+    struct collx_nearest nearest = {.word = text};
+    char all[COLLX_WHY_MAX], hint[COLLX_WHY_MAX];
+    size_t length = (size_t)snprintf(all, sizeof all, "; there are");
+
+    for (unsigned i = least; i < count; i++) {
+        if (strcmp(text, name(i)) == 0)
+            return i;
+        collx_nearest_offer(&nearest, name(i));
+        if (length < sizeof all)
+            length += (size_t)snprintf(all + length, sizeof all - length, " %s", name(i));
+    }
+    argp_error(state, "--%s: there is no '%s'%s", option, text,
+               collx_nearest_hint(&nearest, all, hint, sizeof hint));
+    return least;
+}
+
+static error_t parse_question(int key, char *arg, struct argp_state *state)
+{
+    struct question *q = state->input;
+
+    switch (key) {
+    case COLLECTIVE:
+        q->kinds = 1u << word(state, "collective", arg, collx_kind_name, 0, COLLX_ROUTED);
+        return 0;
+    case RANKS:
+        q->ranks = number(state, "ranks", COLLX_NUMBER, arg, 1, INT32_MAX);
+        return 0;
+    case NODES:
+        q->nodes = number(state, "nodes", COLLX_NUMBER, arg, 1, INT32_MAX);
+        return 0;
+    case BYTES:
+        q->bytes = number(state, "bytes", COLLX_SIZE, arg, 0, INT64_MAX);
+        return 0;
+    case OP:
+        q->op = word(state, "op", arg, collx_op_name, COLLX_OP_NONE + 1, COLLX_OP_COUNT);
+        return 0;
+    case COMM:
+        q->comm = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (q->file)
+            argp_error(state, "one FILE at a time; '%s' is one more", arg);
+        q->file = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (q->ranks < q->nodes)
+            argp_error(state,
+                       "%" PRId64 " ranks cannot be on %" PRId64 " nodes; give more --ranks, or "
+                       "fewer --nodes",
+                       q->ranks, q->nodes);
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static void print_line(void *ctx, const char *line)
+{
+    (void)ctx;
+    puts(line);
+}
+
+static int explain(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"collective", COLLECTIVE, "NAME", 0, "barrier, bcast or allreduce (default: all)", 0},
+        {"ranks", RANKS, "N", 0, "Ranks of the communicator (default: 2)", 0},
+        {"nodes", NODES, "N", 0, "Nodes that they are on, as evenly as possible (default: 1)", 0},
+        {"bytes", BYTES, "SIZE", 0,
+         "Size of the call, such as 8 or 64KiB; without it a table of all sizes", 0},
+        {"op", OP, "NAME", 0, "Operation of the reduction (default: sum)", 0},
+        {"comm", COMM, "NAME", 0, "Name of the communicator (default: MPI_COMM_WORLD)", 0},
+        {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse_question,
+        .args_doc = "[FILE]",
+        .doc = "Say which rule of a policy decides about a call, what would run, and why each "
+               "other candidate would not.  Without FILE it is the policy that a program would "
+               "get here: that of COLLX_POLICY, else the built-in one.\v"
+               "Whether a shared segment can be set up is only known in a job: "
+               "COLLX_VERBOSE=1 prints the same table there."};
+    static struct collx_policy policy;
+    struct question q = {.comm = "MPI_COMM_WORLD",
+                         .kinds = (1u << COLLX_ROUTED) - 1,
+                         .ranks = 2,
+                         .nodes = 1,
+                         .bytes = -1,
+                         .op = COLLX_OP_SUM};
+
+    argp_parse(&argp, argc, argv, 0, NULL, &q);
+    if (!q.file && *collx_option_text(COLLX_OPTION_POLICY))
+        q.file = collx_option_text(COLLX_OPTION_POLICY);
+    if (q.file && collx_load_policy(q.file, &policy))
+        return COLLX_EXIT_BAD;
+
+    struct collx_facts facts = {.ranks = (int)q.ranks,
+                                .nodes = (int)q.nodes,
+                                .node_ranks_min = (int)(q.ranks / q.nodes),
+                                .node_ranks_max = (int)((q.ranks + q.nodes - 1) / q.nodes)};
+    for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)
+        if (q.kinds >> kind & 1)
+            collx_policy_explain(q.file ? &policy : collx_policy_builtin(), &facts, q.comm, kind, 0,
+                                 q.bytes, q.op, print_line, NULL);
+    return COLLX_EXIT_GOOD;
+}
+
+struct chosen {
+    int (*main)(int argc, char **argv);
+    const char *name;
+    int argc;
+    char **argv;
+};
+
+static error_t parse_command(int key, char *arg, struct argp_state *state)
+{
+    struct chosen *chosen = state->input;
+
+    if (key == ARGP_KEY_NO_ARGS) {
+        argp_error(state, "check or explain?");
+        return EINVAL;
+    }
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    if (strcmp(arg, "check") == 0)
+        chosen->main = check;
+    else if (strcmp(arg, "explain") == 0)
+        chosen->main = explain;
+    else
+        argp_error(state, "'%s' is not a command; there are check and explain", arg);
+    chosen->name = arg;
+    chosen->argc = state->argc - state->next + 1;
+    chosen->argv = state->argv + state->next - 1;
+    state->next = state->argc;
+    return 0;
+}
+
+int collx_policy_main(int argc, char **argv)
+{
+    static const struct argp argp = {.parser = parse_command,
+                                     .args_doc = "check FILE...\nexplain [FILE]",
+                                     .doc = "Check policies, or explain what one makes of a call."};
+    struct chosen chosen = {.main = NULL};
+    char name[64];
+
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
+    snprintf(name, sizeof name, "collx policy %s", chosen.name);
+    chosen.argv[0] = name;
+    return chosen.main(chosen.argc, chosen.argv);
+}
