@@ -42,7 +42,8 @@ struct collx_call {
     int root;
     bool large; /* came through the large-count twin, MPI_X_c */
 
-    uint8_t route; /* out: index of the algorithm that ran it, for the trace; see base/route.h */
+    uint8_t route;         /* out: 0 the MPI library, else 1 + index in collx_algorithms */
+    uint8_t reason;        /* out: enum collx_reason (trace/recorder.h) */
     bool contiguous;       /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
     enum collx_op op_kind; /* of an Allreduce */
     size_t bytes;          /* size of the type signature, equal on all ranks */

@@ -115,7 +115,7 @@ static const char *adapter_for(void *mpi, char *version, size_t size)
 
     get_version(text, &length);
     text[sizeof text - 1] = '\0';
-    snprintf(version, size, "%.*s", (int)strcspn(text, "\n"), text);
+    snprintf(version, size, "%.*s", (int)strcspn(text, ",\n"), text);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(version, known[i].says))
             return known[i].adapter;

@@ -1,0 +1,116 @@
+/* What the door opens: the adapter of one MPI implementation. */
+#include "base/log.h"
+#include "base/options.h"
+#include "pmpi/calls.h"
+#include "pmpi/comm.h"
+#include "pmpi/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool first_rank;
+
+/* One rank speaks for all: what is in the environment is mostly the same for them. */
+static void report(const char *message)
+{
+    if (first_rank)
+        collx_warn("%s", message);
+}
+
+/* Sessions that are open; the last to close ends MPI where there is no MPI_COMM_WORLD. */
+static atomic_int sessions;
+
+static int init(int *argc, char ***argv)
+{
+    int error = pmpi.Init(argc, argv);
+
+    if (!error)
+        collx_trace_begin();
+    return error;
+}
+
+static int init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int error = pmpi.Init_thread(argc, argv, required, provided);
+
+    if (!error)
+        collx_trace_begin();
+    return error;
+}
+
+static int finalize(void)
+{
+    collx_comms_finish();
+    int error = pmpi.Finalize();
+    collx_trace_end();
+    return error;
+}
+
+/* MPI_Session is unknown to an MPI of version 3; the handles pass through as words. */
+static int session_init(uintptr_t info, uintptr_t handler, void *session)
+{
+    int (*real)(uintptr_t, uintptr_t, void *) =
+        (int (*)(uintptr_t, uintptr_t, void *))collx_door.real[COLLX_ENTRY_Session_init];
+    int error = real(info, handler, session);
+
+    if (!error)
+        atomic_fetch_add(&sessions, 1);
+    return error;
+}
+
+static int session_finalize(void *session)
+{
+    int (*real)(void *) = (int (*)(void *))collx_door.real[COLLX_ENTRY_Session_finalize];
+    int world = 0;
+
+    pmpi.Initialized(&world);
+    bool last = atomic_fetch_sub(&sessions, 1) == 1 && !world;
+    if (last)
+        collx_comms_finish();
+    int error = real(session);
+    if (last)
+        collx_trace_end();
+    return error;
+}
+
+__attribute__((visibility("default"))) collx_adapter_open_fn collx_adapter_open;
+
+int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
+{
+    extern char **environ;
+    const char *rank = getenv("PMIX_RANK");
+    int error;
+
+    if (door->version != COLLX_DOOR_VERSION || door->entries != COLLX_ENTRIES) {
+        snprintf(why, size, "libcollx.so is of another version than this adapter; "
+                            "install both from one release");
+        return -EPROTO;
+    }
+    error = collx_pmpi_init(door, why, size);
+    if (error)
+        return error;
+
+    if (!rank)
+        rank = getenv("PMI_RANK");
+    first_rank = !rank || !strcmp(rank, "0");
+    collx_options_load(environ, report);
+    if (!collx_option_number(COLLX_OPTION_ENABLE))
+        return 0;
+
+    bool traced = *collx_option_text(COLLX_OPTION_TRACE);
+    collx_calls_install(traced);
+    if (traced) {
+        collx_traced_install();
+        collx_requests_install();
+    }
+    door->route[COLLX_ENTRY_Init] = (void *)init;
+    door->route[COLLX_ENTRY_Init_thread] = (void *)init_thread;
+    door->route[COLLX_ENTRY_Finalize] = (void *)finalize;
+    if (door->real[COLLX_ENTRY_Session_init]) {
+        door->route[COLLX_ENTRY_Session_init] = (void *)session_init;
+        door->route[COLLX_ENTRY_Session_finalize] = (void *)session_finalize;
+    }
+    return 0;
+}

@@ -1,0 +1,169 @@
+#include "pmpi/calls.h"
+
+#include "base/options.h"
+#include "pmpi/trace.h"
+#include "trace/recorder.h"
+
+/* --- the entries: describe the call, find the communicator, go ------------------------------- */
+
+static inline int dispatch(enum collx_kind kind, struct collx_call *call)
+{
+    struct collx_slot *slot = &collx_comm_find((MPI_Comm)call->comm)->slot[kind];
+
+    return slot->run(slot, call);
+}
+
+/* Two of each: one goes straight to the slot, the other, which the door is given when there is a
+ * trace, records it.  The trace reads the call site from the address that we return to, which is
+ * the caller's own, since the door only jumped. */
+#define ROUTED(Name, KIND, parameters, ...)                                                        \
+    static int call_##Name parameters                                                              \
+    {                                                                                              \
+        struct collx_call call = {__VA_ARGS__};                                                    \
+        return dispatch(KIND, &call);                                                              \
+    }                                                                                              \
+    static int traced_##Name parameters                                                            \
+    {                                                                                              \
+        struct collx_call call = {__VA_ARGS__};                                                    \
+        return collx_trace_call(KIND, &call, __builtin_return_address(0));                         \
+    }
+
+#define BCAST_FIELDS(is_large)                                                                     \
+    .sbuf = buffer, .rbuf = buffer, .count = count, .datatype = (uintptr_t)type, .root = root,     \
+    .comm = (uintptr_t)comm, .large = is_large
+#define ALLREDUCE_FIELDS(is_large)                                                                 \
+    .sbuf = sendbuf, .rbuf = recvbuf, .count = count, .datatype = (uintptr_t)type,                 \
+    .op = (uintptr_t)op, .comm = (uintptr_t)comm, .large = is_large
+
+ROUTED(Barrier, COLLX_BARRIER, (MPI_Comm comm), .comm = (uintptr_t)comm)
+ROUTED(Bcast, COLLX_BCAST, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+       BCAST_FIELDS(false))
+ROUTED(Bcast_c, COLLX_BCAST,
+       (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm),
+       BCAST_FIELDS(true))
+ROUTED(Allreduce, COLLX_ALLREDUCE,
+       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+       ALLREDUCE_FIELDS(false))
+ROUTED(Allreduce_c, COLLX_ALLREDUCE,
+       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
+        MPI_Comm comm),
+       ALLREDUCE_FIELDS(true))
+
+void collx_calls_install(bool traced)
+{
+#define INSTALL(Name)                                                                              \
+    if (collx_door.real[COLLX_ENTRY_##Name])                                                       \
+    collx_door.route[COLLX_ENTRY_##Name] = traced ? (void *)traced_##Name : (void *)call_##Name
+    INSTALL(Barrier);
+    INSTALL(Bcast);
+    INSTALL(Bcast_c);
+    INSTALL(Allreduce);
+    INSTALL(Allreduce_c);
+#undef INSTALL
+}
+
+/* --- to the MPI library ---------------------------------------------------------------------- */
+
+int collx_call_mpi(enum collx_kind kind, const struct collx_call *call)
+{
+    MPI_Comm comm = (MPI_Comm)call->comm;
+    MPI_Datatype type = (MPI_Datatype)call->datatype;
+    MPI_Op op = (MPI_Op)call->op;
+
+    if (kind == COLLX_BARRIER)
+        return pmpi.Barrier(comm);
+    if (kind == COLLX_BCAST)
+        return call->large ? pmpi.Bcast_c(call->rbuf, call->count, type, call->root, comm)
+                           : pmpi.Bcast(call->rbuf, (int)call->count, type, call->root, comm);
+    return call->large ? pmpi.Allreduce_c(call->sbuf, call->rbuf, call->count, type, op, comm)
+                       : pmpi.Allreduce(call->sbuf, call->rbuf, (int)call->count, type, op, comm);
+}
+
+/* The slots of a collective that the MPI library carries out: one function each, for nothing is
+ * slower than it must be on the way to where the program wanted to go anyway.  slot->state is the
+ * reason. */
+#define TO_MPI(word, KIND)                                                                         \
+    static int run_##word(struct collx_slot *slot, struct collx_call *call)                        \
+    {                                                                                              \
+        call->reason = (uint8_t)(uintptr_t)slot->state;                                            \
+        return collx_call_mpi(KIND, call);                                                         \
+    }
+TO_MPI(barrier, COLLX_BARRIER)
+TO_MPI(bcast, COLLX_BCAST)
+TO_MPI(allreduce, COLLX_ALLREDUCE)
+
+void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned reason)
+{
+    static int (*const run[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
+        [COLLX_BARRIER] = run_barrier,
+        [COLLX_BCAST] = run_bcast,
+        [COLLX_ALLREDUCE] = run_allreduce,
+    };
+
+    comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = (void *)(uintptr_t)reason};
+}
+
+/* --- communicators on their way to having routes ---------------------------------------------- */
+
+/* A communicator counts its calls.  When it has had enough of them, all ranks set it up, at the
+ * same call, and that call is the first to take the new way. */
+static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
+{
+    struct collx_comm *comm = slot->state;
+
+    if (++comm->calls <= COLLX_WARMUP) {
+        call->reason = COLLX_REASON_WARMUP;
+        return collx_call_mpi(kind, call);
+    }
+    collx_comm_setup(comm);
+    return comm->slot[kind].run(&comm->slot[kind], call);
+}
+
+/* The first call on a communicator: only when MPI has found it good is it looked at, so that what
+ * is no communicator is reported by MPI, and calls before MPI_Init or after MPI_Finalize too. */
+static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
+{
+    (void)slot;
+    call->reason = COLLX_REASON_WARMUP;
+    int error = collx_call_mpi(kind, call), class = MPI_SUCCESS;
+    if (error)
+        pmpi.Error_class(error, &class);
+    if (class != MPI_ERR_COMM)
+        collx_comm_add((MPI_Comm)call->comm)->calls = 1;
+    return error;
+}
+
+#define COUNTING(word, KIND)                                                                       \
+    static int warm_##word(struct collx_slot *slot, struct collx_call *call)                       \
+    {                                                                                              \
+        return warm(KIND, slot, call);                                                             \
+    }                                                                                              \
+    static int first_##word(struct collx_slot *slot, struct collx_call *call)                      \
+    {                                                                                              \
+        return first(KIND, slot, call);                                                            \
+    }
+COUNTING(barrier, COLLX_BARRIER)
+COUNTING(bcast, COLLX_BCAST)
+COUNTING(allreduce, COLLX_ALLREDUCE)
+
+struct collx_comm collx_comm_unknown = {
+    .slot =
+        {
+            [COLLX_BARRIER] = {.run = first_barrier},
+            [COLLX_BCAST] = {.run = first_bcast},
+            [COLLX_ALLREDUCE] = {.run = first_allreduce},
+        },
+};
+
+void collx_calls_begin(struct collx_comm *comm)
+{
+    if (comm->inter || !collx_option_number(COLLX_OPTION_ENABLE)) {
+        unsigned reason = comm->inter ? COLLX_REASON_INTERCOMM : COLLX_REASON_DISABLED;
+        for (int kind = 0; kind < COLLX_ROUTED; kind++)
+            collx_calls_to_mpi(comm, kind, reason);
+        return;
+    }
+    comm->slot[COLLX_BARRIER] = (struct collx_slot){.run = warm_barrier, .state = comm};
+    comm->slot[COLLX_BCAST] = (struct collx_slot){.run = warm_bcast, .state = comm};
+    comm->slot[COLLX_ALLREDUCE] = (struct collx_slot){.run = warm_allreduce, .state = comm};
+}

@@ -1,0 +1,204 @@
+#include "pmpi/comm.h"
+
+#include "base/log.h"
+#include "pmpi/calls.h"
+#include "pmpi/progress.h"
+#include "pmpi/types.h"
+#include "trace/recorder.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DELETED = 1 };
+
+static struct {
+    struct collx_comm_table table;
+    struct collx_comm_entry entry[2];
+} empty = {.table = {.shift = 63, .mask = 1}};
+_Static_assert(offsetof(struct collx_comm_table, entry) == sizeof(struct collx_comm_table),
+               "the entries of `empty` are where the table expects them");
+
+struct collx_comm_table *_Atomic collx_comms = &empty.table;
+
+/* Guards all that follows, and writing to the table. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned used; /* entries that are not free, deleted ones included */
+static int keyval = MPI_KEYVAL_INVALID;
+static bool types_known;
+
+static struct collx_comm_entry *at(struct collx_comm_table *table, unsigned i)
+{
+    return &table->entry[i & table->mask];
+}
+
+static uintptr_t handle_at(struct collx_comm_table *table, unsigned i)
+{
+    return atomic_load_explicit(&at(table, i)->handle, memory_order_relaxed);
+}
+
+/* Where `handle` is; where it is not, the first place that it could have. */
+static unsigned place(struct collx_comm_table *table, uintptr_t handle)
+{
+    unsigned i = (unsigned)((handle * 0x9e3779b97f4a7c15u) >> table->shift), free_at = 0;
+    bool any = false;
+
+    for (;; i++) {
+        uintptr_t found = handle_at(table, i);
+        if (found == handle)
+            return i;
+        if (found <= DELETED && !any) {
+            any = true;
+            free_at = i;
+        }
+        if (!found)
+            return free_at;
+    }
+}
+
+static void insert(struct collx_comm_table *table, uintptr_t handle, struct collx_comm *comm)
+{
+    struct collx_comm_entry *entry = at(table, place(table, handle));
+
+    if (!atomic_load_explicit(&entry->handle, memory_order_relaxed))
+        used++;
+    /* In this order: a reader that finds the handle finds its state. */
+    atomic_store_explicit(&entry->comm, comm, memory_order_relaxed);
+    atomic_store_explicit(&entry->handle, handle, memory_order_release);
+}
+
+static void delete(struct collx_comm_table *table, uintptr_t handle)
+{
+    unsigned i = place(table, handle);
+
+    if (handle_at(table, i) != handle)
+        return;
+    if (handle_at(table, i + 1)) {
+        /* Searches pass here on their way to what lies beyond. */
+        atomic_store_explicit(&at(table, i)->handle, DELETED, memory_order_relaxed);
+        return;
+    }
+    /* Nothing beyond: this place, and deleted ones before it, are free again. */
+    for (; used && handle_at(table, i) == handle; i--, used--) {
+        atomic_store_explicit(&at(table, i)->handle, 0, memory_order_relaxed);
+        handle = DELETED;
+    }
+}
+
+/* Room for one more, at most half full; deleted entries are dropped on the way. */
+static bool publish(void)
+{
+    struct collx_comm_table *old = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+    unsigned bits = 6, live = 1;
+
+    if (old != &empty.table && 2 * (used + 1) <= old->mask)
+        return true;
+    for (unsigned i = 0; i <= old->mask; i++)
+        live += old->entry[i].handle > DELETED;
+    while (4 * live > 1u << bits)
+        bits++;
+
+    struct collx_comm_table *table =
+        calloc(1, sizeof *table + ((size_t)1 << bits) * sizeof(struct collx_comm_entry));
+    if (!table)
+        return false;
+    table->previous = old;
+    table->shift = 64 - bits;
+    table->mask = (1u << bits) - 1;
+    used = 0;
+    for (unsigned i = 0; i <= old->mask; i++) {
+        uintptr_t handle = old->entry[i].handle;
+        if (handle > DELETED)
+            insert(table, handle, old->entry[i].comm);
+    }
+    /* Release: pairs with the acquire in collx_comm_find. */
+    atomic_store_explicit(&collx_comms, table, memory_order_release);
+    return true;
+}
+
+/* MPI calls this when the communicator is freed, wherever that happens. */
+static int deleted(MPI_Comm comm, int key, void *value, void *extra)
+{
+    struct collx_comm *state = value;
+
+    (void)key, (void)extra;
+    pthread_mutex_lock(&lock);
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+    delete(table, (uintptr_t)comm);
+    pthread_mutex_unlock(&lock);
+
+    collx_comm_teardown(state);
+    free(state);
+    return MPI_SUCCESS;
+}
+
+static int attach(struct collx_comm *state)
+{
+    int error = MPI_SUCCESS;
+
+    if (!types_known)
+        collx_types_init();
+    types_known = true;
+    if (keyval == MPI_KEYVAL_INVALID)
+        error = pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
+    return error ? error : pmpi.Comm_set_attr(state->comm, keyval, state);
+}
+
+struct collx_comm *collx_comm_add(MPI_Comm comm)
+{
+    int inter = 0;
+    struct collx_comm *state = calloc(1, sizeof *state);
+
+    if (!state)
+        return &collx_comm_unknown;
+    state->comm = comm;
+    state->never = MPI_REQUEST_NULL;
+    pmpi.Comm_rank(comm, &state->rank);
+    pmpi.Comm_size(comm, &state->size);
+    pmpi.Comm_test_inter(comm, &inter);
+    state->inter = inter;
+    collx_calls_begin(state);
+
+    pthread_mutex_lock(&lock);
+    bool added = publish() && !attach(state);
+    if (added) {
+        struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+        insert(table, (uintptr_t)comm, state);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!added) {
+        free(state);
+        return &collx_comm_unknown;
+    }
+    return state;
+}
+
+void collx_comm_name(struct collx_comm *comm)
+{
+    int length = 0;
+
+    if (pmpi.Comm_get_name(comm->comm, comm->name, &length) || !length)
+        snprintf(comm->label, sizeof comm->label, "a communicator of %d ranks", comm->size);
+    else
+        snprintf(comm->label, sizeof comm->label, "%s", comm->name);
+}
+
+int collx_world_rank(const struct collx_comm *comm)
+{
+    int initialized = 0, rank = comm->rank;
+
+    /* False in a program that has sessions alone. */
+    if (!pmpi.Initialized(&initialized) && initialized)
+        pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+void collx_comms_finish(void)
+{
+    collx_self_finish();
+    /* The last session may take the key with it.  A later one makes its own. */
+    pthread_mutex_lock(&lock);
+    keyval = MPI_KEYVAL_INVALID;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,112 @@
+/* What collx knows about each communicator.
+ *
+ * It hangs on the communicator as an attribute, whose delete callback frees it; a table leads from
+ * the handle to it without a call into MPI.  A communicator that is not in the table resolves to
+ * collx_comm_unknown, whose slots let the call pass to MPI and then make its state.
+ */
+#ifndef COLLX_COMM_H
+#define COLLX_COMM_H
+
+#include "base/algorithm.h"
+#include "pmpi/pmpi.h"
+
+#include <stdatomic.h>
+
+/* Routed calls that a communicator lets pass before it is set up: one that is used less often is
+ * not worth it.  The same on all ranks, whatever their environment, because all must start the
+ * setup at the same call. */
+enum { COLLX_WARMUP = 3 };
+
+/* An algorithm at work on a communicator. */
+struct collx_attached {
+    const struct collx_algorithm *algorithm;
+    struct collx_slot slot;
+    uint8_t route; /* 1 + its index in collx_algorithms; 0 is the MPI library */
+};
+
+struct collx_selection; /* pmpi/select.c */
+
+struct collx_comm {
+    struct collx_slot slot[COLLX_ROUTED]; /* what its calls go to; first, since they are hot */
+    MPI_Comm comm;
+    int rank, size;
+    bool inter;
+    uint8_t reason;   /* enum collx_reason, for what goes to the MPI library */
+    unsigned calls;   /* routed collectives so far */
+
+    /* For the trace. */
+    uint32_t traced;   /* 1 + the recorder's number for it; 0: not told of it yet */
+    int traced_nodes;
+    uint32_t sequence; /* collectives so far */
+    uint64_t global;   /* equal on all its ranks */
+
+    /* Since it was set up. */
+    struct collx_team team;
+    struct collx_facts facts;
+    MPI_Request never; /* see pmpi/progress.h */
+    void *segment;
+    size_t segment_size;
+    int segment_fd; /* of rank 0, during the setup */
+    struct collx_attached *attached;
+    int attached_count;
+    struct collx_selection *selection[COLLX_ROUTED];
+    char name[MPI_MAX_OBJECT_NAME + 1];  /* as MPI knows it when it is set up */
+    char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
+};
+
+extern struct collx_comm collx_comm_unknown;
+
+/* The table: open addressing.  Readers take no lock; writers hold one.  A table that has become
+ * too small is replaced and kept, since a reader may still be in it. */
+struct collx_comm_entry {
+    _Atomic uintptr_t handle; /* 0: free, and the end of a search; 1: was deleted */
+    struct collx_comm *_Atomic comm;
+};
+
+struct collx_comm_table {
+    struct collx_comm_table *previous;
+    unsigned shift, mask;
+    struct collx_comm_entry entry[];
+};
+
+extern struct collx_comm_table *_Atomic collx_comms;
+
+/* The state of a communicator.  Never NULL. */
+static inline struct collx_comm *collx_comm_find(MPI_Comm comm)
+{
+    uintptr_t handle = (uintptr_t)comm;
+    /* Acquire: pairs with the release in publish() (comm.c); without it the entries of a new
+     * table could be read before they are written. */
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_acquire);
+
+    for (unsigned i = (unsigned)((handle * 0x9e3779b97f4a7c15u) >> table->shift);; i++) {
+        struct collx_comm_entry *entry = &table->entry[i & table->mask];
+        /* Relaxed: who uses a communicator that another thread made has synchronised with it. */
+        uintptr_t found = atomic_load_explicit(&entry->handle, memory_order_relaxed);
+        if (__builtin_expect(found == handle, 1))
+            return atomic_load_explicit(&entry->comm, memory_order_relaxed);
+        if (!found)
+            return &collx_comm_unknown;
+    }
+}
+
+/* A communicator has been seen in a call that MPI found to be right: make its state.  Local.
+ * Returns it, or collx_comm_unknown where memory ran out. */
+struct collx_comm *collx_comm_add(MPI_Comm comm);
+
+/* Read the communicator's name, and make a label of it. */
+void collx_comm_name(struct collx_comm *comm);
+
+/* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
+int collx_world_rank(const struct collx_comm *comm);
+
+/* MPI is about to end; what hangs on communicators was or will be freed by it. */
+void collx_comms_finish(void);
+
+/* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
+ * its slots.  Collective.  Afterwards its slots are final, whatever happened. */
+void collx_comm_setup(struct collx_comm *comm);
+/* The opposite, local and without an MPI call. */
+void collx_comm_teardown(struct collx_comm *comm);
+
+#endif

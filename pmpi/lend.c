@@ -1,0 +1,99 @@
+#include "pmpi/lend.h"
+
+#include "pmpi/comm.h"
+#include "pmpi/progress.h"
+
+#include <stdlib.h>
+
+static void progress(void *ctx)
+{
+    struct collx_comm *comm = ctx;
+    int done;
+
+    /* Never fulfilled; what counts is what MPI does meanwhile. */
+    pmpi.Test(&comm->never, &done, MPI_STATUS_IGNORE);
+}
+
+static int reduce(void *ctx, const struct collx_call *call, const void *in, void *inout,
+                  int64_t count)
+{
+    (void)ctx;
+    /* Algorithms reduce in chunks, far below INT_MAX. */
+    return pmpi.Reduce_local(in, inout, (int)count, (MPI_Datatype)call->datatype,
+                             (MPI_Op)call->op);
+}
+
+/* MPI_Pack counts in int: how many elements may go at once. */
+static int batch(const struct collx_call *call, int64_t count)
+{
+    int64_t most = call->elem_bytes ? ((int64_t)1 << 30) / (int64_t)call->elem_bytes : 1 << 30;
+
+    most = most ? most : 1;
+    return (int)(count < most ? count : most);
+}
+
+/* Both ways.  `unpacked` is the address of the buffer's first element. */
+static int transfer(const struct collx_call *call, char *unpacked, int64_t first, int64_t count,
+                    char *packed, bool packing)
+{
+    MPI_Datatype type = (MPI_Datatype)call->datatype;
+    MPI_Aint lb, extent;
+    int error = pmpi.Type_get_extent(type, &lb, &extent);
+
+    while (!error && count) {
+        int position = 0, some = batch(call, count);
+        int bytes = (int)((size_t)some * call->elem_bytes);
+        char *at = unpacked + first * extent;
+
+        error = packing ? pmpi.Pack(at, some, type, packed, bytes, &position, collx_self())
+                        : pmpi.Unpack(packed, bytes, &position, at, some, type, collx_self());
+        first += some;
+        count -= some;
+        packed += bytes;
+    }
+    return error;
+}
+
+static int pack(void *ctx, const struct collx_call *call, const void *buf, int64_t first,
+                int64_t count, void *packed)
+{
+    (void)ctx;
+    return transfer(call, (char *)(uintptr_t)buf, first, count, packed, true);
+}
+
+static int unpack(void *ctx, const struct collx_call *call, const void *packed, void *buf,
+                  int64_t first, int64_t count)
+{
+    (void)ctx;
+    return transfer(call, buf, first, count, (char *)(uintptr_t)packed, false);
+}
+
+static void *elements(void *ctx, const struct collx_call *call, int64_t count, void **base)
+{
+    MPI_Datatype type = (MPI_Datatype)call->datatype;
+    MPI_Aint lb, extent, true_lb, true_extent;
+
+    (void)ctx;
+    if (pmpi.Type_get_extent(type, &lb, &extent) ||
+        pmpi.Type_get_true_extent(type, &true_lb, &true_extent))
+        return NULL;
+
+    /* The lowest and highest byte that any element has; an extent may be negative. */
+    MPI_Aint last = (MPI_Aint)(count - 1) * extent;
+    MPI_Aint low = true_lb + (last < 0 ? last : 0);
+    MPI_Aint high = true_lb + true_extent + (last > 0 ? last : 0);
+
+    /* Elements must be aligned as the program's own: their offset from an aligned address stays. */
+    MPI_Aint shift = low & 15;
+    *base = calloc(1, (size_t)(high - low + shift + 16));
+    return *base ? (char *)*base + shift - low : NULL;
+}
+
+const struct collx_mpi_ops collx_lent = {
+    .progress = progress,
+    .reduce = reduce,
+    .pack = pack,
+    .unpack = unpack,
+    .elements = elements,
+    .no_memory = MPI_ERR_NO_MEM,
+};

@@ -1,0 +1,24 @@
+#include "pmpi/pmpi.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+
+struct collx_pmpi pmpi;
+struct collx_door collx_door;
+
+int collx_pmpi_init(const struct collx_door *door, char *why, size_t size)
+{
+    collx_door = *door;
+#define X(Name)                                                                                    \
+    pmpi.Name = (__typeof__(pmpi.Name))dlsym(door->mpi, "PMPI_" #Name);                            \
+    if (!pmpi.Name) {                                                                              \
+        snprintf(why, size, "the MPI library has no PMPI_" #Name);                                 \
+        return -ENOSYS;                                                                            \
+    }
+    COLLX_PMPI_FUNCTIONS(X)
+#undef X
+    pmpi.Bcast_c = (__typeof__(pmpi.Bcast_c))door->real[COLLX_ENTRY_Bcast_c];
+    pmpi.Allreduce_c = (__typeof__(pmpi.Allreduce_c))door->real[COLLX_ENTRY_Allreduce_c];
+    return 0;
+}

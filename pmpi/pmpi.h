@@ -1,0 +1,78 @@
+/* The MPI library's own functions.
+ *
+ * All are taken from the library's handle, by dlsym: a reference by name could be bound to
+ * libcollx.so, or to a tool, and come back to us.  Write pmpi.Comm_rank(…) for PMPI_Comm_rank(…).
+ */
+#ifndef COLLX_PMPI_H
+#define COLLX_PMPI_H
+
+#include "base/door.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+
+/* What the adapter calls.  X(Name): PMPI_Name as mpi.h declares it. */
+#define COLLX_PMPI_FUNCTIONS(X)                                                                    \
+    X(Allreduce)                                                                                   \
+    X(Barrier)                                                                                     \
+    X(Bcast)                                                                                       \
+    X(Cancel)                                                                                      \
+    X(Comm_create_group)                                                                           \
+    X(Comm_create_keyval)                                                                          \
+    X(Comm_free)                                                                                   \
+    X(Comm_get_name)                                                                               \
+    X(Comm_group)                                                                                  \
+    X(Comm_rank)                                                                                   \
+    X(Comm_remote_size)                                                                            \
+    X(Comm_set_attr)                                                                               \
+    X(Comm_set_errhandler)                                                                         \
+    X(Comm_size)                                                                                   \
+    X(Comm_test_inter)                                                                             \
+    X(Error_class)                                                                                 \
+    X(Finalize)                                                                                    \
+    X(Finalized)                                                                                   \
+    X(Get_library_version)                                                                         \
+    X(Group_free)                                                                                  \
+    X(Group_incl)                                                                                  \
+    X(Group_size)                                                                                  \
+    X(Group_translate_ranks)                                                                       \
+    X(Iallgather)                                                                                  \
+    X(Iallreduce)                                                                                  \
+    X(Ibcast)                                                                                      \
+    X(Init)                                                                                        \
+    X(Init_thread)                                                                                 \
+    X(Initialized)                                                                                 \
+    X(Irecv)                                                                                       \
+    X(Pack)                                                                                        \
+    X(Pack_size)                                                                                   \
+    X(Reduce_local)                                                                                \
+    X(Test)                                                                                        \
+    X(Topo_test)                                                                                   \
+    X(Dist_graph_neighbors_count)                                                                  \
+    X(Cart_get)                                                                                    \
+    X(Cartdim_get)                                                                                 \
+    X(Graph_neighbors_count)                                                                       \
+    X(Type_get_extent)                                                                             \
+    X(Type_get_true_extent)                                                                        \
+    X(Type_size_x)                                                                                 \
+    X(Unpack)                                                                                      \
+    X(Wait)
+
+struct collx_pmpi {
+#define X(Name) __typeof__(&PMPI_##Name) Name;
+    COLLX_PMPI_FUNCTIONS(X)
+#undef X
+    /* The large-count twins that are routed; NULL where this MPI has none, and no declaration. */
+    int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
+    int (*Allreduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+};
+
+extern struct collx_pmpi pmpi;
+
+/* The door that we were opened with; its tables live as long as the process. */
+extern struct collx_door collx_door;
+
+/* Fill in `pmpi`.  0, or -ENOSYS and which function is missing in `why`. */
+int collx_pmpi_init(const struct collx_door *door, char *why, size_t size);
+
+#endif

@@ -1,0 +1,29 @@
+/* Keeping MPI going while a rank waits for a flag.
+ *
+ * A rank may enter a collective with a rendezvous send pending that another rank needs before it
+ * can arrive.  MPI_Iprobe does not move such a send on every MPI; testing a request that is never
+ * fulfilled does.  The request is a receive on a communicator of our own, of this rank alone.
+ */
+#ifndef COLLX_PROGRESS_H
+#define COLLX_PROGRESS_H
+
+#include "pmpi/pmpi.h"
+
+/* Make the communicator of our own, from `comm`'s group (a program that uses sessions alone has no
+ * MPI_COMM_SELF).  Local.  Once; later calls do nothing.  0 or an MPI error code. */
+int collx_self_init(MPI_Comm comm);
+
+/* The communicator of this rank alone; its error handler returns. */
+MPI_Comm collx_self(void);
+
+/* A request for one communicator's waits: MPI does not let two threads test the same one.
+ * MPI_REQUEST_NULL where MPI gave none; testing that is no harm. */
+MPI_Request collx_progress_take(void);
+/* Back for another communicator; without an MPI call, since a communicator may be deleted deep
+ * inside MPI. */
+void collx_progress_give(MPI_Request request);
+
+/* MPI is about to end: cancel the requests that were given back, free the communicator. */
+void collx_self_finish(void);
+
+#endif

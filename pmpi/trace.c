@@ -1,0 +1,216 @@
+#include "pmpi/trace.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "pmpi/types.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct collx_recorder *recorder; /* NULL: not tracing */
+static uint32_t unknown;                      /* the recorder's number for what is no communicator */
+
+static const char *const *route_names(void)
+{
+    static const char *names[65] = {"pmpi"};
+
+    for (int i = 0; collx_algorithms[i] && i < 63; i++)
+        names[i + 1] = collx_algorithms[i]->name;
+    return names;
+}
+
+static void open_recorder(void)
+{
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    struct collx_trace_setup setup = {
+        .dir = collx_option_text(COLLX_OPTION_TRACE),
+        .limit = (uint64_t)collx_option_number(COLLX_OPTION_TRACE_LIMIT),
+        .call_sites = (int)collx_option_number(COLLX_OPTION_TRACE_SITES),
+        .world_rank = -1,
+        .mpi = version,
+        .routes = route_names(),
+    };
+    char path[4096], why[sizeof path + 64] = "";
+    int length, world = 0;
+
+    pmpi.Get_library_version(version, &length);
+    version[strcspn(version, "\n")] = '\0';
+    if (!pmpi.Initialized(&world) && world) {
+        pmpi.Comm_rank(MPI_COMM_WORLD, &setup.world_rank);
+        pmpi.Comm_size(MPI_COMM_WORLD, &setup.world_size);
+    }
+
+    snprintf(path, sizeof path, "%s/libcollx-trace.so", collx_door.dir);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct collx_recorder *found =
+        library ? (const struct collx_recorder *)dlsym(library, COLLX_RECORDER_SYMBOL) : NULL;
+    if (!found)
+        snprintf(why, sizeof why, "%s. It belongs beside libcollx.so, and needs libunwind",
+                 dlerror());
+    else if (found->version != COLLX_RECORDER_VERSION)
+        snprintf(why, sizeof why, "%s is of another version of collx", path);
+    else if (!found->open(&setup, why, sizeof why))
+        recorder = found;
+
+    if (recorder)
+        unknown = recorder->comm(&(struct collx_trace_comm){.size = 1, .name = "(none)"});
+    else if (setup.world_rank <= 0)
+        collx_warn("no trace is written to %s: %s. The job goes on without", setup.dir, why);
+}
+
+void collx_trace_begin(void)
+{
+    if (*collx_option_text(COLLX_OPTION_TRACE))
+        pthread_once(&once, open_recorder);
+}
+
+void collx_trace_end(void)
+{
+    if (recorder)
+        recorder->close();
+}
+
+/* How many communicators of this group of processes there have been before. */
+static uint32_t ordinal(uint64_t group)
+{
+    struct seen {
+        struct seen *next;
+        uint64_t group;
+        uint32_t count;
+    };
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct seen *all;
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&lock);
+    struct seen *seen = all;
+    while (seen && seen->group != group)
+        seen = seen->next;
+    if (!seen && (seen = calloc(1, sizeof *seen))) {
+        seen->group = group;
+        seen->next = all;
+        all = seen;
+    }
+    if (seen)
+        count = seen->count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* A number for a communicator that is the same on all its ranks, found without asking them: from
+ * who is in it, and how many of those before it this rank has used.  That holds as long as the
+ * ranks use communicators of the same group for the first time in the same order. */
+static uint64_t global_number(MPI_Comm comm)
+{
+    MPI_Group group, world;
+    int initialized = 0, size = 0;
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    if (comm == MPI_COMM_WORLD)
+        return 1;
+    if (pmpi.Comm_group(comm, &group))
+        return 0;
+    pmpi.Group_size(group, &size);
+    hash = (hash ^ (unsigned)size) * 0x100000001b3u;
+    int *ranks = malloc(2 * (size_t)size * sizeof *ranks);
+    if (ranks && !pmpi.Initialized(&initialized) && initialized &&
+        !pmpi.Comm_group(MPI_COMM_WORLD, &world)) {
+        for (int i = 0; i < size; i++)
+            ranks[i] = i;
+        if (!pmpi.Group_translate_ranks(group, size, ranks, world, ranks + size))
+            for (int i = 0; i < size; i++)
+                hash = (hash ^ (unsigned)ranks[size + i]) * 0x100000001b3u;
+        pmpi.Group_free(&world);
+    }
+    free(ranks);
+    pmpi.Group_free(&group);
+    hash = (hash ^ ordinal(hash)) * 0x100000001b3u;
+    return hash | 2; /* neither 0 nor 1 */
+}
+
+/* The recorder is told of a communicator when it is first used, and again when it is known how many
+ * nodes it is on. */
+static void introduce(struct collx_comm *comm)
+{
+    if (comm->traced && comm->traced_nodes == comm->facts.nodes)
+        return;
+    if (!comm->traced)
+        comm->global = global_number(comm->comm);
+    comm->traced_nodes = comm->facts.nodes;
+    collx_comm_name(comm);
+    comm->traced = 1 + recorder->comm(&(struct collx_trace_comm){
+                           .global = comm->global,
+                           .rank = comm->rank,
+                           .size = comm->size,
+                           .nodes = comm->facts.nodes,
+                           .name = comm->name,
+                       });
+}
+
+uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bool valid,
+                            const void *caller)
+{
+    struct collx_comm *comm = collx_comm_find(handle);
+
+    if (comm == &collx_comm_unknown && valid)
+        comm = collx_comm_add(handle);
+    event->site = recorder->site(caller);
+    event->comm = unknown;
+    if (comm != &collx_comm_unknown) {
+        introduce(comm);
+        event->comm = comm->traced - 1;
+        event->sequence = comm->sequence++;
+    }
+    return recorder->event(event);
+}
+
+void collx_trace_complete(uint64_t event)
+{
+    if (event != UINT64_MAX)
+        recorder->complete(event, collx_clock_ns());
+}
+
+/* What the selecting slot found, or would have. */
+static void describe(enum collx_kind kind, const struct collx_call *call,
+                     struct collx_trace_event *event)
+{
+    MPI_Count size = 0;
+
+    event->root = kind == COLLX_BCAST ? call->root : -1;
+    event->op = COLLX_OP_NONE;
+    if (kind == COLLX_ALLREDUCE)
+        event->op = (uint8_t)collx_op_kind((MPI_Op)call->op);
+    if (kind != COLLX_BARRIER && !pmpi.Type_size_x((MPI_Datatype)call->datatype, &size))
+        event->bytes = (uint64_t)(call->count * size);
+}
+
+int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller)
+{
+    MPI_Comm comm = (MPI_Comm)call->comm;
+    struct collx_slot *slot;
+
+    if (!recorder) {
+        slot = &collx_comm_find(comm)->slot[kind];
+        return slot->run(slot, call);
+    }
+    uint64_t begin = collx_clock_ns();
+    slot = &collx_comm_find(comm)->slot[kind];
+    int error = slot->run(slot, call);
+    struct collx_trace_event event = {
+        .begin_ns = begin,
+        .end_ns = collx_clock_ns(),
+        .kind = (uint8_t)kind,
+        .form = COLLX_BLOCKING,
+        .route = call->route,
+        .reason = call->reason,
+    };
+    if (!error)
+        describe(kind, call, &event);
+    collx_trace_record(&event, comm, !error, caller);
+    return error;
+}

@@ -1,0 +1,32 @@
+/* The trace: what the adapter tells the recorder.  Only a process with COLLX_TRACE set comes here,
+ * but for collx_trace_begin and collx_trace_end, which do nothing in others. */
+#ifndef COLLX_PMPI_TRACE_H
+#define COLLX_PMPI_TRACE_H
+
+#include "pmpi/comm.h"
+#include "trace/recorder.h"
+
+/* MPI has been initialised; it has ended. */
+void collx_trace_begin(void);
+void collx_trace_end(void);
+
+/* Carry out a routed collective and record it; `caller` is where it returns to. */
+int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller);
+
+/* Record a collective that has just returned, with all of *event filled in but communicator,
+ * sequence and call site.  Returns what recorder->complete() takes. */
+uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm comm, bool valid,
+                            const void *caller);
+/* A nonblocking collective is over. */
+void collx_trace_complete(uint64_t event);
+
+/* pmpi/traced.c: put the entries that record the collectives that are not routed into the door's
+ * table. */
+void collx_traced_install(void);
+
+/* pmpi/requests.c: the same for MPI_Wait and its kin, which see the ends of nonblocking ones. */
+void collx_requests_install(void);
+/* A nonblocking collective has returned this request. */
+void collx_request_watch(MPI_Request request, uint64_t event);
+
+#endif

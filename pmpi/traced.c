@@ -1,0 +1,236 @@
+/* Entries that record the collectives that collx does not route: all but three, in all forms.
+ *
+ * Each is made from one line of COLLECTIVES below: its parameters, and what of them the trace wants.
+ * `bytes` is what this rank contributes, or where it contributes nothing, what it receives.
+ */
+#include "pmpi/trace.h"
+
+#include "base/clock.h"
+#include "pmpi/types.h"
+
+#include <stdlib.h>
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(int64_t count, MPI_Datatype type)
+{
+    MPI_Count size = 0;
+
+    if (type == MPI_DATATYPE_NULL || count <= 0 || pmpi.Type_size_x(type, &size))
+        return 0;
+    return (uint64_t)(count * size);
+}
+
+/* How many peers' counts an array has. */
+static int peers(MPI_Comm comm)
+{
+    int size = 0, inter = 0;
+
+    pmpi.Comm_test_inter(comm, &inter);
+    if (inter)
+        pmpi.Comm_remote_size(comm, &size);
+    else
+        pmpi.Comm_size(comm, &size);
+    return size;
+}
+
+static int own_size(MPI_Comm comm)
+{
+    int size = 0;
+
+    pmpi.Comm_size(comm, &size);
+    return size;
+}
+
+/* How many neighbours this rank sends to. */
+static int neighbours(MPI_Comm comm)
+{
+    int kind = MPI_UNDEFINED, rank = 0, in = 0, out = 0, weighted = 0;
+
+    pmpi.Topo_test(comm, &kind);
+    if (kind == MPI_CART) {
+        pmpi.Cartdim_get(comm, &out);
+        out *= 2;
+    } else if (kind == MPI_GRAPH) {
+        pmpi.Comm_rank(comm, &rank);
+        pmpi.Graph_neighbors_count(comm, rank, &out);
+    } else if (kind == MPI_DIST_GRAPH) {
+        pmpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+    }
+    return out;
+}
+
+static int64_t sum_int(const int *counts, int n)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; counts && i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static int64_t sum_large(const MPI_Count *counts, int n)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; counts && i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static uint64_t each_int(const int *counts, const MPI_Datatype *types, int n)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; counts && types && i < n; i++)
+        sum += bytes_of(counts[i], types[i]);
+    return sum;
+}
+
+static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, int n)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; counts && types && i < n; i++)
+        sum += bytes_of(counts[i], types[i]);
+    return sum;
+}
+
+#define SUM(counts, n) _Generic((counts), const int *: sum_int, default: sum_large)((counts), (n))
+#define EACH(counts, types, n)                                                                     \
+    _Generic((counts), const int *: each_int, default: each_large)((counts), (types), (n))
+
+/* A rank that works in place contributes what is in its receive buffer. */
+#define SEND (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
+#define IN_PLACE_OR(bytes) (sendbuf == MPI_IN_PLACE ? 0 : (bytes))
+
+/* --- parameters; N is the type of counts, D of displacements ---------------------------------- */
+
+/* clang-format off */
+#define P_BARRIER(N, D) MPI_Comm comm
+#define A_BARRIER comm
+#define P_BCAST(N, D) void *buffer, N count, MPI_Datatype type, int root, MPI_Comm comm
+#define A_BCAST buffer, count, type, root, comm
+#define P_REDUCE_ALL(N, D) const void *sendbuf, void *recvbuf, N count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_REDUCE_ALL sendbuf, recvbuf, count, type, op, comm
+#define P_REDUCE(N, D) const void *sendbuf, void *recvbuf, N count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
+#define A_REDUCE sendbuf, recvbuf, count, type, op, root, comm
+#define P_ROOTED(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm
+#define A_ROOTED sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
+#define P_GATHERV(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm
+#define A_GATHERV sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm
+#define P_SCATTERV(N, D) const void *sendbuf, const N *sendcounts, const D *displs, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm
+#define A_SCATTERV sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm
+#define P_ALL(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, MPI_Comm comm
+#define A_ALL sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm
+#define P_ALLGATHERV(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *displs, MPI_Datatype recvtype, MPI_Comm comm
+#define A_ALLGATHERV sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm
+#define P_ALLTOALLV(N, D) const void *sendbuf, const N *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *rdispls, MPI_Datatype recvtype, MPI_Comm comm
+#define A_ALLTOALLV sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm
+#define P_ALLTOALLW(N, D) const void *sendbuf, const N *sendcounts, const D *sdispls, const MPI_Datatype *sendtypes, void *recvbuf, const N *recvcounts, const D *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm
+#define A_ALLTOALLW sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm
+#define P_REDUCE_SCATTER(N, D) const void *sendbuf, void *recvbuf, const N *recvcounts, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_REDUCE_SCATTER sendbuf, recvbuf, recvcounts, type, op, comm
+#define P_REDUCE_BLOCK(N, D) const void *sendbuf, void *recvbuf, N recvcount, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_REDUCE_BLOCK sendbuf, recvbuf, recvcount, type, op, comm
+
+/* X(KIND, Name, Iname, parameters, bytes, op, root), for those that are not routed … */
+#define COLLECTIVES(X)                                                                                       \
+    X(REDUCE, Reduce, Ireduce, REDUCE, bytes_of(count, type), op, root)                                      \
+    X(GATHER, Gather, Igather, ROOTED, SEND, MPI_OP_NULL, root)                                              \
+    X(GATHERV, Gatherv, Igatherv, GATHERV, IN_PLACE_OR(bytes_of(sendcount, sendtype)), MPI_OP_NULL, root)    \
+    X(SCATTER, Scatter, Iscatter, ROOTED, recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, recvbuf == MPI_IN_PLACE ? 0 : bytes_of(recvcount, recvtype), MPI_OP_NULL, root) \
+    X(ALLGATHER, Allgather, Iallgather, ALL, SEND, MPI_OP_NULL, -1)                                          \
+    X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALL, Alltoall, Ialltoall, ALL, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1)                     \
+    X(ALLTOALLV, Alltoallv, Ialltoallv, ALLTOALLV, IN_PLACE_OR(bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALLW, Alltoallw, Ialltoallw, ALLTOALLW, IN_PLACE_OR(EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
+    X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
+    X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, REDUCE_BLOCK, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
+    X(SCAN, Scan, Iscan, REDUCE_ALL, bytes_of(count, type), op, -1)                                          \
+    X(EXSCAN, Exscan, Iexscan, REDUCE_ALL, bytes_of(count, type), op, -1)                                    \
+    X(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, ALL, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, ALLGATHERV, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, ALL, bytes_of(sendcount, sendtype) * (unsigned)neighbours(comm), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, ALLTOALLV, bytes_of(SUM(sendcounts, neighbours(comm)), sendtype), MPI_OP_NULL, -1)
+
+/* … its displacements are MPI_Aint even where counts are int … */
+#define WITH_BYTE_DISPLACEMENTS(X)                                                                           \
+    X(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, ALLTOALLW, EACH(sendcounts, sendtypes, neighbours(comm)), MPI_OP_NULL, -1)
+
+/* … and those whose blocking form is (pmpi/calls.c). */
+#define ROUTED(X)                                                                                            \
+    X(BCAST, Bcast, Ibcast, BCAST, bytes_of(count, type), MPI_OP_NULL, root)                                 \
+    X(ALLREDUCE, Allreduce, Iallreduce, REDUCE_ALL, bytes_of(count, type), op, -1)
+
+/* --- the entries ----------------------------------------------------------------------------- */
+
+#define RECORDED(entry, form_, KIND, parameters, arguments, bytes_, op_, root_, after)                       \
+    static int traced_##entry parameters                                                                     \
+    {                                                                                                        \
+        int (*real) parameters = (int (*) parameters)collx_door.real[COLLX_ENTRY_##entry];                   \
+        uint64_t begin = collx_clock_ns();                                                                   \
+        int error = real arguments;                                                                          \
+        struct collx_trace_event event = {                                                                   \
+            .begin_ns = begin,                                                                               \
+            .end_ns = collx_clock_ns(),                                                                      \
+            .kind = COLLX_##KIND,                                                                            \
+            .form = form_,                                                                                   \
+            .reason = COLLX_REASON_NOT_ROUTED,                                                               \
+            .root = root_,                                                                                   \
+        };                                                                                                   \
+        if (!error) {                                                                                        \
+            event.bytes = bytes_;                                                                            \
+            event.op = (uint8_t)collx_op_kind(op_);                                                          \
+        }                                                                                                    \
+        uint64_t number = collx_trace_record(&event, comm, !error, __builtin_return_address(0));             \
+        after;                                                                                               \
+        return error;                                                                                        \
+    }
+
+#define WATCH if (!error) collx_request_watch(*request, number)
+
+#define LATER(KIND, Iname, Name, suffix, P, A, bytes, op, root)                                              \
+    RECORDED(Iname##suffix, COLLX_NONBLOCKING, KIND, (P, MPI_Request *request), (A, request), bytes, op, root, WATCH) \
+    RECORDED(Name##_init##suffix, COLLX_PERSISTENT, KIND, (P, MPI_Info info, MPI_Request *request), (A, info, request), bytes, op, root, (void)number)
+
+#define NOW(KIND, Name, suffix, P, A, bytes, op, root)                                                       \
+    RECORDED(Name##suffix, COLLX_BLOCKING, KIND, (P), (A), bytes, op, root, (void)number)
+
+#define ALL_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                                            \
+    NOW(KIND, Name, , P_##parameters(int, int), A_##parameters, bytes, op, root)                             \
+    NOW(KIND, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)                \
+    LATER_FORMS(KIND, Name, Iname, parameters, bytes, op, root)
+#define LATER_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                                          \
+    LATER(KIND, Iname, Name, , P_##parameters(int, int), A_##parameters, bytes, op, root)                    \
+    LATER(KIND, Iname, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)
+#define BYTE_DISPLACEMENT_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                              \
+    NOW(KIND, Name, , P_##parameters(int, MPI_Aint), A_##parameters, bytes, op, root)                        \
+    NOW(KIND, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)                \
+    LATER(KIND, Iname, Name, , P_##parameters(int, MPI_Aint), A_##parameters, bytes, op, root)               \
+    LATER(KIND, Iname, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)
+
+COLLECTIVES(ALL_FORMS)
+WITH_BYTE_DISPLACEMENTS(BYTE_DISPLACEMENT_FORMS)
+ROUTED(LATER_FORMS)
+LATER(BARRIER, Ibarrier, Barrier, , P_BARRIER(int, int), A_BARRIER, 0, MPI_OP_NULL, -1)
+/* clang-format on */
+
+void collx_traced_install(void)
+{
+#define INSTALL(entry)                                                                             \
+    if (collx_door.real[COLLX_ENTRY_##entry])                                                      \
+        collx_door.route[COLLX_ENTRY_##entry] = (void *)traced_##entry;
+#define INSTALL_NOW(KIND, Name, ...) INSTALL(Name) INSTALL(Name##_c)
+#define INSTALL_LATER(KIND, Name, Iname, ...)                                                      \
+    INSTALL(Iname) INSTALL(Iname##_c) INSTALL(Name##_init) INSTALL(Name##_init_c)
+
+    COLLECTIVES(INSTALL_NOW)
+    COLLECTIVES(INSTALL_LATER)
+    WITH_BYTE_DISPLACEMENTS(INSTALL_NOW)
+    WITH_BYTE_DISPLACEMENTS(INSTALL_LATER)
+    ROUTED(INSTALL_LATER)
+    INSTALL(Ibarrier)
+    INSTALL(Barrier_init)
+}

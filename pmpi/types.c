@@ -1,0 +1,193 @@
+#include "pmpi/types.h"
+
+#include "pmpi/progress.h"
+
+#define OP(name) (1u << COLLX_OP_##name)
+
+/* The classes of MPI 4.0, section 6.9.2, and the operations that each allows. */
+enum {
+    ORDERED = OP(MIN) | OP(MAX) | OP(SUM) | OP(PROD),
+    LOGICAL_OPS = OP(LAND) | OP(LOR) | OP(LXOR),
+    BITWISE = OP(BAND) | OP(BOR) | OP(BXOR),
+
+    C_INTEGER = ORDERED | LOGICAL_OPS | BITWISE,
+    FORTRAN_INTEGER = ORDERED | BITWISE,
+    FLOATING = ORDERED,
+    COMPLEX = OP(SUM) | OP(PROD),
+    LOGICAL = LOGICAL_OPS,
+    BYTE = BITWISE,
+    MULTI_LANGUAGE = ORDERED | BITWISE,
+    PAIR = OP(MINLOC) | OP(MAXLOC),
+    NOTHING = 0,
+};
+
+#define SIGNED(type)                                                                               \
+    (sizeof(type) == 1   ? COLLX_ELEM_I8                                                           \
+     : sizeof(type) == 2 ? COLLX_ELEM_I16                                                          \
+     : sizeof(type) == 4 ? COLLX_ELEM_I32                                                          \
+                         : COLLX_ELEM_I64)
+#define UNSIGNED(type) (SIGNED(type) + (COLLX_ELEM_U8 - COLLX_ELEM_I8))
+#define OTHER COLLX_ELEM_NONE
+
+/* A table of handles that is filled once and then only read: open addressing, load below 1/4. */
+enum { TABLE = 512 };
+static struct collx_datatype types[TABLE];
+
+static unsigned place(uintptr_t handle)
+{
+    return (unsigned)((handle * 0x9e3779b97f4a7c15u) >> 55);
+}
+_Static_assert(TABLE == 1 << (64 - 55), "place() yields an index into the table");
+
+const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type)
+{
+    uintptr_t handle = (uintptr_t)type;
+
+    for (unsigned i = place(handle);; i = (i + 1) % TABLE) {
+        if (types[i].handle == handle)
+            return &types[i];
+        if (!types[i].handle)
+            return NULL;
+    }
+}
+
+static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
+{
+    uintptr_t handle = (uintptr_t)datatype;
+    MPI_Aint lb, extent;
+    MPI_Count size;
+    unsigned i;
+
+    /* An MPI library without Fortran has MPI_DATATYPE_NULL for Fortran's types, and two names may
+     * be one type. */
+    if (datatype == MPI_DATATYPE_NULL || collx_datatype_predefined(datatype))
+        return;
+    if (pmpi.Type_size_x(datatype, &size) || pmpi.Type_get_extent(datatype, &lb, &extent))
+        return;
+    /* What MPI_REAL is depends on how its Fortran was built; its size tells. */
+    if (ops == FLOATING && size == sizeof(float))
+        elem = COLLX_ELEM_F32;
+    if (ops == FLOATING && size == sizeof(double))
+        elem = COLLX_ELEM_F64;
+    for (i = place(handle); types[i].handle; i = (i + 1) % TABLE)
+        ;
+    types[i] = (struct collx_datatype){
+        .handle = handle,
+        .size = size,
+        .ops = ops,
+        .elem = (uint8_t)elem,
+        .contiguous = lb == 0 && extent == size,
+    };
+}
+
+void collx_types_init(void)
+{
+    add(MPI_CHAR, NOTHING, OTHER);
+    add(MPI_WCHAR, NOTHING, OTHER);
+    add(MPI_PACKED, NOTHING, OTHER);
+    add(MPI_BYTE, BYTE, COLLX_ELEM_U8);
+
+    add(MPI_SIGNED_CHAR, C_INTEGER, COLLX_ELEM_I8);
+    add(MPI_SHORT, C_INTEGER, SIGNED(short));
+    add(MPI_INT, C_INTEGER, SIGNED(int));
+    add(MPI_LONG, C_INTEGER, SIGNED(long));
+    add(MPI_LONG_LONG, C_INTEGER, SIGNED(long long));
+    add(MPI_UNSIGNED_CHAR, C_INTEGER, COLLX_ELEM_U8);
+    add(MPI_UNSIGNED_SHORT, C_INTEGER, UNSIGNED(short));
+    add(MPI_UNSIGNED, C_INTEGER, UNSIGNED(int));
+    add(MPI_UNSIGNED_LONG, C_INTEGER, UNSIGNED(long));
+    add(MPI_UNSIGNED_LONG_LONG, C_INTEGER, UNSIGNED(long long));
+    add(MPI_INT8_T, C_INTEGER, COLLX_ELEM_I8);
+    add(MPI_INT16_T, C_INTEGER, COLLX_ELEM_I16);
+    add(MPI_INT32_T, C_INTEGER, COLLX_ELEM_I32);
+    add(MPI_INT64_T, C_INTEGER, COLLX_ELEM_I64);
+    add(MPI_UINT8_T, C_INTEGER, COLLX_ELEM_U8);
+    add(MPI_UINT16_T, C_INTEGER, COLLX_ELEM_U16);
+    add(MPI_UINT32_T, C_INTEGER, COLLX_ELEM_U32);
+    add(MPI_UINT64_T, C_INTEGER, COLLX_ELEM_U64);
+    add(MPI_AINT, MULTI_LANGUAGE, SIGNED(MPI_Aint));
+    add(MPI_OFFSET, MULTI_LANGUAGE, SIGNED(MPI_Offset));
+    add(MPI_COUNT, MULTI_LANGUAGE, SIGNED(MPI_Count));
+
+    add(MPI_FLOAT, FLOATING, COLLX_ELEM_F32);
+    add(MPI_DOUBLE, FLOATING, COLLX_ELEM_F64);
+    add(MPI_LONG_DOUBLE, FLOATING, OTHER);
+    add(MPI_C_BOOL, LOGICAL, OTHER);
+    add(MPI_C_FLOAT_COMPLEX, COMPLEX, OTHER);
+    add(MPI_C_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, OTHER);
+
+    add(MPI_FLOAT_INT, PAIR, OTHER);
+    add(MPI_DOUBLE_INT, PAIR, OTHER);
+    add(MPI_LONG_INT, PAIR, OTHER);
+    add(MPI_2INT, PAIR, OTHER);
+    add(MPI_SHORT_INT, PAIR, OTHER);
+    add(MPI_LONG_DOUBLE_INT, PAIR, OTHER);
+
+    add(MPI_CHARACTER, NOTHING, OTHER);
+    add(MPI_LOGICAL, LOGICAL, OTHER);
+    add(MPI_INTEGER, FORTRAN_INTEGER, SIGNED(MPI_Fint));
+    add(MPI_REAL, FLOATING, OTHER);
+    add(MPI_DOUBLE_PRECISION, FLOATING, OTHER);
+    add(MPI_COMPLEX, COMPLEX, OTHER);
+    add(MPI_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_2REAL, PAIR, OTHER);
+    add(MPI_2DOUBLE_PRECISION, PAIR, OTHER);
+    add(MPI_2INTEGER, PAIR, OTHER);
+#ifdef MPI_INTEGER1
+    add(MPI_INTEGER1, FORTRAN_INTEGER, COLLX_ELEM_I8);
+#endif
+    add(MPI_INTEGER2, FORTRAN_INTEGER, COLLX_ELEM_I16);
+    add(MPI_INTEGER4, FORTRAN_INTEGER, COLLX_ELEM_I32);
+    add(MPI_INTEGER8, FORTRAN_INTEGER, COLLX_ELEM_I64);
+    add(MPI_REAL4, FLOATING, COLLX_ELEM_F32);
+    add(MPI_REAL8, FLOATING, COLLX_ELEM_F64);
+    add(MPI_COMPLEX8, COMPLEX, OTHER);
+    add(MPI_COMPLEX16, COMPLEX, OTHER);
+}
+
+bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type)
+{
+    int unused;
+
+    /* MPI_Pack_size refuses what is no committed datatype, and does so quietly on a communicator
+     * of our own, whose error handler returns. */
+    if (datatype == MPI_DATATYPE_NULL || pmpi.Pack_size(1, datatype, collx_self(), &unused))
+        return false;
+    *type = (struct collx_datatype){.handle = (uintptr_t)datatype};
+    return !pmpi.Type_size_x(datatype, &type->size);
+}
+
+enum collx_op collx_op_kind(MPI_Op op)
+{
+    /* Handles are not constant expressions in every MPI, so this is no switch. */
+    if (op == MPI_SUM)
+        return COLLX_OP_SUM;
+    if (op == MPI_MAX)
+        return COLLX_OP_MAX;
+    if (op == MPI_MIN)
+        return COLLX_OP_MIN;
+    if (op == MPI_PROD)
+        return COLLX_OP_PROD;
+    if (op == MPI_LAND)
+        return COLLX_OP_LAND;
+    if (op == MPI_BAND)
+        return COLLX_OP_BAND;
+    if (op == MPI_LOR)
+        return COLLX_OP_LOR;
+    if (op == MPI_BOR)
+        return COLLX_OP_BOR;
+    if (op == MPI_LXOR)
+        return COLLX_OP_LXOR;
+    if (op == MPI_BXOR)
+        return COLLX_OP_BXOR;
+    if (op == MPI_MINLOC)
+        return COLLX_OP_MINLOC;
+    if (op == MPI_MAXLOC)
+        return COLLX_OP_MAXLOC;
+    if (op == MPI_REPLACE)
+        return COLLX_OP_REPLACE;
+    if (op == MPI_NO_OP)
+        return COLLX_OP_NO_OP;
+    return op == MPI_OP_NULL ? COLLX_OP_NONE : COLLX_OP_USER;
+}

@@ -1,0 +1,29 @@
+/* What the adapter has to know about datatypes and operations, found by handle. */
+#ifndef COLLX_TYPES_H
+#define COLLX_TYPES_H
+
+#include "base/call.h"
+#include "pmpi/pmpi.h"
+
+struct collx_datatype {
+    uintptr_t handle;
+    MPI_Count size;   /* bytes of its type signature */
+    uint32_t ops;     /* predefined operations that MPI allows on it: 1 << enum collx_op */
+    uint8_t elem;     /* enum collx_elem */
+    bool contiguous;  /* elements follow each other without holes, in type-map order */
+};
+
+/* Look at the predefined types and operations of this MPI library.  MPI must be initialised;
+ * called once, under the lock of pmpi/comm.c. */
+void collx_types_init(void);
+
+/* Facts about a predefined type, or NULL. */
+const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type);
+
+/* Facts about any type, in *type.  False if it is none that may be used for communication. */
+bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
+
+/* NONE for MPI_OP_NULL, USER for one that a user made. */
+enum collx_op collx_op_kind(MPI_Op op);
+
+#endif
