@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+"""Conformance tests of one MPI with one number of ranks, as TAP.
+
+For every algorithm that `collx info` lists, the conformance program is run under
+LD_PRELOAD=libcollx.so with a policy that forces this algorithm for the collectives that it does;
+every area of the program is one line.  That the calls really went that way is looked up in a
+trace.  A new algorithm is found, and tested, without a change here."""
+
+import argparse
+import collections
+import csv
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# What is tested with an algorithm for one of these collectives, and with any.
+AREAS = {
+    "barrier": ["barrier"],
+    "bcast": ["bcast"],
+    "allreduce": ["allreduce", "allreduce-user", "floats"],
+}
+AREAS_ALWAYS = ["progress", "mixes", "errors", "intercomm"]
+THREADS_RANKS = range(2, 5)  # threads times ranks: more only take long
+AREA_SECONDS = 60            # what one area may take at most, in one run
+
+
+class Tap:
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def line(self, good, name, details=(), skip=None):
+        self.count += 1
+        self.failed += not good
+        directive = f" # SKIP {skip}" if skip else ""
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}{directive}")
+        for text in details:
+            print("#", text.lstrip("# "))
+        sys.stdout.flush()
+
+    def finish(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed else 0
+
+
+class Algorithm:
+    """One word of the policy language, for all collectives that have it."""
+
+    def __init__(self, use, name, collectives):
+        self.use, self.name, self.collectives = use, name, collectives
+
+    def policy(self):
+        lines = ["rules:"]
+        lines += [f"  - {{collective: {word}, use: [{self.use}]}}" for word in self.collectives]
+        # What it does not do goes the usual way: with more ranks than cores some MPI libraries
+        # are too slow to be mixed in.
+        others = [word for word in AREAS if word not in self.collectives]
+        lines += [f"  - {{collective: {word}, use: [shm, pmpi]}}" for word in others]
+        return "\n".join(lines) + "\n"
+
+
+def variants(params):
+    """Forms of use that try the limits of every parameter: "", "(n=2)", "(mode=exchange)"."""
+    yield ""
+    for name, initial, values in params:
+        for value in values:
+            if value != initial:
+                yield f"({name}={value})"
+
+
+def algorithms(collx):
+    text = subprocess.run([collx, "info"], check=True, capture_output=True, text=True,
+                          timeout=60).stdout
+    found = collections.OrderedDict()
+    current = None
+    for line in text.partition("\nAlgorithms\n")[2].splitlines():
+        if line and not line.startswith(" "):
+            break
+        if head := re.fullmatch(r"  (\S+) of (\S+)", line):
+            current = found.setdefault(head[1], {})[head[2]] = []
+        elif param := re.fullmatch(r"      (\w+) = (-?\d+), from (-?\d+) to (-?\d+): .*", line):
+            current.append((param[1], param[2], [param[3], param[4]]))
+        elif param := re.fullmatch(r"      (\w+) = (\w+) \(([\w, ]+)\): .*", line):
+            current.append((param[1], param[2], param[3].split(", ")))
+    result = []
+    for name, collectives in found.items():
+        forms = collections.OrderedDict()
+        for word, params in collectives.items():
+            if word in AREAS:
+                for form in variants(params):
+                    forms.setdefault(form, []).append(word)
+        result += [Algorithm(name + form, name, words) for form, words in forms.items()]
+    return result
+
+
+class Runner:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, Path(folder)
+        self.ranks = options.ranks
+        self.library = Path(options.build) / "libcollx.so"
+
+    def command(self, variables):
+        if self.options.mpi == "openmpi":
+            command = [self.options.launcher, "--oversubscribe", "-n", str(self.ranks)]
+            for name in variables:
+                command += ["-x", f"{name}={variables[name]}"]
+        else:
+            command = [self.options.launcher, "-n", str(self.ranks)]
+            for name in variables:
+                command += ["-genv", name, variables[name]]
+        return command + [self.options.program]
+
+    def run(self, areas, policy, trace=None):
+        """(cases and failures of each area that came to its end, what was printed, how it ended)"""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("COLLX_") and name != "LD_PRELOAD"}
+        # Where all there is to work as is root, as in a container.
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        arguments = ["--limit", str(AREA_SECONDS)]
+        variables = {}
+        if policy is not None:
+            path = self.folder / "policy.yaml"
+            path.write_text(policy)
+            variables = {"LD_PRELOAD": str(self.library), "COLLX_POLICY": str(path)}
+            arguments += ["--library", "libcollx"]
+            if trace:
+                variables["COLLX_TRACE"] = str(trace)
+        elif self.options.mpi == "mpich" and self.ranks > 2:
+            arguments.append("--quick")
+        # People preload into the launcher or into the ranks alone: both are tried.
+        if self.ranks % 2:
+            environment.update(variables)
+            variables = {}
+        process = subprocess.Popen(self.command(variables) + arguments + areas, text=True,
+                                   env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL, errors="replace",
+                                   start_new_session=True)
+        try:
+            output, _ = process.communicate(timeout=AREA_SECONDS * 2)
+            ended = f"exit code {process.returncode}" if process.returncode else ""
+        except subprocess.TimeoutExpired:
+            output, ended = self.kill(process), f"stopped after {AREA_SECONDS * 2} s"
+        results = {name: (int(cases), int(failures)) for name, cases, failures in
+                   re.findall(r"^area (\S+) cases (\d+) failures (\d+)$", output, re.M)}
+        return results, output, ended
+
+    @staticmethod
+    def kill(process):
+        # The launcher ends its ranks when asked to, and leaves them behind when killed.
+        for what in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(process.pid, what)
+            try:
+                return process.communicate(timeout=10)[0]
+            except subprocess.TimeoutExpired:
+                continue
+        return ""
+
+    def check(self, tap, title, areas, policy):
+        results, output, ended = self.run(areas, policy)
+        details = [line for line in output.splitlines() if not line.startswith("area ")]
+        for area in areas:
+            cases, failures = results.get(area, (0, 0))
+            if area not in results:
+                tap.line(False, f"{title}: {area}",
+                         [f"did not come to its end ({ended or 'exit code 0'})"] + details[:60])
+                details = ["see above"]
+            elif failures:
+                tap.line(False, f"{title}: {area} ({failures} of {cases} cases failed)",
+                         [line for line in details if f": {area}: " in line][:40])
+            else:
+                tap.line(True, f"{title}: {area} ({cases} cases)")
+        if ended and all(area in results and not results[area][1] for area in areas):
+            tap.line(False, f"{title}: end of the run", [ended] + details[:60])
+
+    def check_routes(self, tap, title, algorithm):
+        """The calls of area "routes" went where the policy says."""
+        trace = self.folder / f"trace-{tap.count}"
+        results, output, ended = self.run(["routes"], algorithm.policy(), trace)
+        if ended or results.get("routes", (0, 1))[1]:
+            tap.line(False, f"{title}: routes", [ended] + output.splitlines()[:60])
+            return
+        report = subprocess.run([Path(self.options.build) / "collx-report", "summary", trace,
+                                 "--format", "csv"], capture_output=True, text=True, timeout=120)
+        rows = [row for row in csv.DictReader(io.StringIO(report.stdout))
+                if row.get("comm") == "conformance"]
+        for word in algorithm.collectives:
+            self.check_route(tap, f"{title}: route of {word}", algorithm, word, rows,
+                             report.stderr)
+
+    def why_not(self, algorithm, word):
+        """Why the algorithm cannot run with these ranks, or None: it can."""
+        path = self.folder / "policy.yaml"
+        text = subprocess.run([Path(self.options.build) / "collx", "policy", "explain", path,
+                               "--collective", word, "--ranks", str(self.ranks), "--nodes", "1"],
+                              capture_output=True, text=True, timeout=60).stdout
+        for line in text.splitlines():
+            if refusal := re.search(rf"\b{re.escape(algorithm.name)}\b.*?: (no|cannot).*", line):
+                return refusal[0]
+        return None
+
+    def check_route(self, tap, title, algorithm, word, rows, problems):
+        calls = collections.Counter()
+        for row in rows:
+            if row["collective"] == f"MPI_{word.capitalize()}":
+                calls[row["route"], row["reason"]] += int(row["calls"])
+        details = [f"{count} calls: {route} ({reason})" for (route, reason), count in
+                   sorted(calls.items())] + problems.splitlines()
+        routed = sum(count for (route, reason), count in calls.items()
+                     if route == algorithm.name and reason == "policy")
+        wrong = sum(count for (route, reason), count in calls.items()
+                    if route != algorithm.name and reason not in ("warm-up", "not taken"))
+        if wrong and not routed and (why := self.why_not(algorithm, word)):
+            tap.line(True, title, details, skip=why)
+        else:
+            tap.line(routed > 0 and not wrong, title, details)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mpi", choices=["openmpi", "mpich"], required=True)
+    parser.add_argument("--launcher", required=True, help="its mpirun or mpiexec")
+    parser.add_argument("--program", required=True, help="the conformance program for it")
+    parser.add_argument("--build", required=True, help="folder with libcollx.so and collx")
+    parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--algorithm", help="only this one; e.g. shm")
+    parser.add_argument("--area", action="append", help="only this one; may be repeated")
+    parser.add_argument("--without-collx", action="store_true",
+                        help="test the MPI library itself, and so these tests")
+    options = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="collx-conformance-") as folder:
+        runner = Runner(options, folder)
+        if options.without_collx:
+            chosen = [Algorithm(None, "without collx", list(AREAS))]
+        else:
+            chosen = algorithms(Path(options.build) / "collx")
+            chosen = [one for one in chosen if options.algorithm in (None, one.name, one.use)]
+            if not chosen:
+                print("Bail out! `collx info` lists no such algorithm")
+                return 1
+        for one in chosen:
+            title = f"{options.mpi}, {options.ranks} ranks, {one.use or one.name}"
+            policy = None if options.without_collx else one.policy()
+            areas = [area for word in one.collectives for area in AREAS[word]] + AREAS_ALWAYS
+            areas = [area for area in areas if not options.area or area in options.area]
+            if policy and not options.area:
+                runner.check_routes(tap, title, one)
+            if areas:
+                runner.check(tap, title, areas, policy)
+            if options.ranks in THREADS_RANKS and (not options.area or "threads" in options.area):
+                runner.check(tap, title, ["threads"], policy)
+    return tap.finish()
+
+
+sys.exit(main())
