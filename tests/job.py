@@ -1,0 +1,134 @@
+"""Starts MPI jobs for the tests, with or without collx, and reports in TAP.
+
+Not a test itself: the run_*.py here use it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+TIMEOUT = 60  # seconds that a job may take; on a busy machine the ordinary ones take one or two
+
+
+class Failure(Exception):
+    """A check that failed; its text is all there is to say."""
+
+
+class Skip(Exception):
+    """What cannot be tried here, and why."""
+
+
+def check(good, message):
+    if not good:
+        raise Failure(message)
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    def expect(self, code=0):
+        check(self.code == code, f"exit code {self.code}, not {code}\n{self.out}{self.err}")
+        return self
+
+    def expect_quiet(self):
+        check("collx:" not in self.out + self.err, f"collx spoke:\n{self.out}{self.err}")
+        return self
+
+
+def run(command, env=None, timeout=TIMEOUT, cwd=None):
+    """Runs a command to its end, all its children with it."""
+    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               errors="replace", env=dict(os.environ, **(env or {})), cwd=cwd,
+                               start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        # A launcher that is asked nicely takes its ranks along.
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(process.pid, how)
+            try:
+                out, err = process.communicate(timeout=5)
+                break
+            except subprocess.TimeoutExpired:
+                out = err = ""
+        raise Failure(f"not over after {timeout} s: {' '.join(map(str, command))}\n{out}{err}")
+    return Result(process.returncode, out, err)
+
+
+class Mpi:
+    """One MPI implementation: how its jobs are started."""
+
+    def __init__(self, name, launcher):
+        self.name, self.launcher = name, launcher
+
+    def command(self, ranks, program, env=None):
+        """env: for the ranks alone, not for the launcher."""
+        env = {name: str(value) for name, value in (env or {}).items()}
+        if self.name == "openmpi":
+            given = [word for item in env.items() for word in ("-x", "=".join(item))]
+            return [self.launcher, "--oversubscribe", "-n", ranks, *given, *program]
+        given = [word for item in env.items() for word in ("-env", *item)]
+        return [self.launcher, "-n", ranks, *given, *program]
+
+    def run(self, ranks, program, env=None, launcher_env=None, timeout=TIMEOUT, cwd=None):
+        return run(self.command(ranks, program, env), launcher_env, timeout, cwd)
+
+    def mpirun(self, library, ranks, program, env=None, timeout=TIMEOUT, cwd=None):
+        """As a user does it: LD_PRELOAD=libcollx.so mpirun …; the launcher is preloaded as well."""
+        return run(self.command(ranks, program),
+                   {name: str(value) for name, value in {"LD_PRELOAD": library, **(env or {})}.items()},
+                   timeout, cwd)
+
+
+class Report:
+    """What collx-report says about a folder of traces."""
+
+    def __init__(self, build, folder):
+        result = run([Path(build) / "collx-report", "summary", folder, "--format", "json"])
+        self.code, self.err = result.code, result.err
+        check(result.code in (0, 2), f"collx-report: exit code {result.code}\n{result.err}")
+        self.json = json.loads(result.out)
+
+    def calls(self, **keys):
+        """Calls of all ranks, of the rows that have these values: collective="MPI_Bcast" …"""
+        return sum(row["calls"] for row in self.json["rows"]
+                   if all(row[key] == value for key, value in keys.items()))
+
+    def per_rank(self):
+        return [rank["calls"] for rank in self.json["ranks"]]
+
+
+def main(cases):
+    """Runs the cases, (name, function) each, and reports in TAP.  A case is given a folder of its
+    own, which is removed afterwards."""
+    # mpirun of Open MPI does not run for root unless it is told twice.
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    # What a developer has set in his shell is not what is tested.
+    for name in [name for name in os.environ if name.startswith("COLLX_")]:
+        if not name.startswith("COLLX_TEST_"):
+            del os.environ[name]
+    wanted = os.environ.get("COLLX_TEST_ONLY", "")
+    cases = [(name, case) for name, case in cases if wanted in name]
+    print(f"1..{len(cases)}", flush=True)
+    failed = 0
+    for number, (name, case) in enumerate(cases, 1):
+        try:
+            with tempfile.TemporaryDirectory(prefix="collx-test-") as folder:
+                case(Path(folder))
+            print(f"ok {number} - {name}")
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}")
+        except Exception as error:
+            failed += 1
+            text = str(error) if isinstance(error, Failure) else traceback.format_exc()
+            print(f"not ok {number} - {name}")
+            for line in text.splitlines():
+                print(f"# {line}")
+        sys.stdout.flush()
+    sys.exit(1 if failed else 0)
