@@ -21,20 +21,19 @@
  * Both count on over all calls, and all ranks count alike.
  */
 #include "algorithms/shm.h"
-#include "algorithms/wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum {
-    SMALL_BYTES = 4096,         /* of one rank */
+    SMALL_BYTES = 4096,           /* of one rank */
     SMALL_BYTES_TOGETHER = 16384, /* of all: everybody reads them all */
     CHUNK = 32768,
 };
 
 /* One rank's part of the segment. */
 struct part {
-    struct collx_line line[2];
+    struct collx_flag line[2];
     struct collx_flag copied, reduced;
     unsigned char small[2][SMALL_BYTES];
     unsigned char in[2][CHUNK];
@@ -44,13 +43,13 @@ _Static_assert(sizeof(struct part) % COLLX_LINE == 0, "parts are made of whole l
 /* The segment: the ranks' parts, then what was combined. */
 struct allreduce {
     struct collx_team *team;
-    struct part *part;              /* [size] */
-    unsigned char (*out)[CHUNK];    /* [2] */
-    unsigned char *scratch;         /* [CHUNK], our own */
-    unsigned char **from;           /* [size]: everybody's operands */
-    uint64_t round;                 /* small */
-    uint64_t chunk;                 /* large */
-    size_t small_bytes;             /* up to here small; else large */
+    struct part *part;           /* [size] */
+    unsigned char (*out)[CHUNK]; /* [2] */
+    unsigned char *scratch;      /* [CHUNK], our own */
+    unsigned char **from;        /* [size]: everybody's operands */
+    uint64_t round;              /* small */
+    uint64_t chunk;              /* large */
+    size_t small_bytes;          /* up to here small; else large */
 };
 
 /* acc = from[0] op from[1] op … for `count` elements, by MPI's own reduction on elements laid out
@@ -115,26 +114,24 @@ static int run_small(struct allreduce *state, struct collx_call *call)
         collx_copy_small(own, call->sbuf, bytes);
     else
         memcpy(own, call->sbuf, bytes);
-    collx_flag_post(&state->part[team->rank].line[round & 1].value, round);
+    collx_flag_post(team, &state->part[team->rank].line[round & 1], round);
 
     if (call->reduce) { /* 2 */
         unsigned char *result = call->rbuf;
-        collx_wait_for(team, &state->part[0].line[round & 1].value, round, 0, "Allreduce");
+        collx_wait_for(team, &state->part[0].line[round & 1], round, 0, "Allreduce");
         if (bytes <= COLLX_INLINE)
             collx_copy_small(result, small_slot(state, 0, round, bytes), bytes);
         else
             memcpy(result, small_slot(state, 0, round, bytes), bytes);
         for (int rank = 1; rank < team->size; rank++) {
-            collx_wait_for(team, &state->part[rank].line[round & 1].value, round, rank,
-                           "Allreduce");
+            collx_wait_for(team, &state->part[rank].line[round & 1], round, rank, "Allreduce");
             call->reduce(small_slot(state, rank, round, bytes), result, (size_t)call->count);
         }
         return 0;
     }
 
     unsigned char result[SMALL_BYTES];
-    collx_wait_all(team, &state->part->line[round & 1].value, sizeof *state->part, round,
-                   "Allreduce");
+    collx_wait_all(team, &state->part->line[round & 1], sizeof *state->part, round, "Allreduce");
     for (int rank = 0; rank < team->size; rank++)
         state->from[rank] = small_slot(state, rank, round, bytes);
     if (!error)
@@ -162,7 +159,8 @@ static struct piece slice_of(const struct collx_call *call, struct piece chunk, 
     return (struct piece){first, end - first};
 }
 
-/* Between the buffers of the call and packed bytes; `at` counts elements from the buffer's start. */
+/* Between the buffers of the call and packed bytes; `at` counts elements from the buffer's start.
+ */
 static int put(struct allreduce *state, struct collx_call *call, int64_t at, int64_t count,
                unsigned char *packed)
 {
@@ -197,7 +195,7 @@ static int step_copy_in(struct allreduce *state, struct collx_call *call, struct
     if (!error)
         error = put(state, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
-    collx_flag_post(&own->copied.value, g);
+    collx_flag_post(team, &own->copied, g);
     return error;
 }
 
@@ -211,7 +209,7 @@ static int step_combine(struct allreduce *state, struct collx_call *call, struct
     unsigned char *own = state->part[team->rank].in[g & 1] + offset;
     int error = 0;
 
-    collx_wait_all(team, &state->part->copied.value, sizeof *state->part, g, "Allreduce");
+    collx_wait_all(team, &state->part->copied, sizeof *state->part, g, "Allreduce");
     if (slice.count) {
         for (int rank = 0; rank < team->size; rank++)
             state->from[rank] = state->part[rank].in[g & 1] + offset;
@@ -228,7 +226,7 @@ static int step_combine(struct allreduce *state, struct collx_call *call, struct
         collx_copy_in(state->out[g & 1] + offset, state->scratch,
                       (size_t)slice.count * call->elem_bytes);
     }
-    collx_flag_post(&state->part[team->rank].reduced.value, g);
+    collx_flag_post(team, &state->part[team->rank].reduced, g);
     return error;
 }
 
@@ -241,7 +239,7 @@ static int step_copy_out(struct allreduce *state, struct collx_call *call, struc
     int64_t end = slice.first + slice.count;
     const unsigned char *out = state->out[g & 1];
 
-    collx_wait_all(team, &state->part->reduced.value, sizeof *state->part, g, "Allreduce");
+    collx_wait_all(team, &state->part->reduced, sizeof *state->part, g, "Allreduce");
     int error = get(state, call, chunk.first, slice.first, out);
     if (!error)
         error = get(state, call, chunk.first + end, chunk.count - end,
@@ -264,7 +262,11 @@ static int run_large(struct allreduce *state, struct collx_call *call)
     int error = 0, failed;
 
     /* An error does not end it: the others are counting on our steps. */
-#define STEP(step, index)                                                                              do {                                                                                                   failed = step(state, call, chunk_of(call, chunk_count, index), g + 1 + (uint64_t)(index));         error = error ? error : failed;                                                                } while (0)
+#define STEP(step, index)                                                                          \
+    do {                                                                                           \
+        failed = step(state, call, chunk_of(call, chunk_count, index), g + 1 + (uint64_t)(index)); \
+        error = error ? error : failed;                                                            \
+    } while (0)
 
     STEP(step_copy_in, 0);
     for (int64_t i = 0; i < chunks; i++) {
@@ -353,7 +355,7 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
         return -ENOMEM;
     state->team = team;
     state->part = memory;
-    state->out = (unsigned char (*)[CHUNK])(state->part + team->size);
+    state->out = (unsigned char(*)[CHUNK])(state->part + team->size);
     state->scratch = malloc(CHUNK);
     state->from = calloc((size_t)team->size, sizeof *state->from);
     if (!state->scratch || !state->from) {

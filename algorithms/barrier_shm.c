@@ -9,11 +9,11 @@
  *   2. wait until the ranks that I listen to in round k have finished k rounds too;
  *   3. next round.
  *
- * One flag serves all rounds, since it counts rounds and only grows: a listener asks for "at least".
- * Dissemination: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988; with
- * a radix: Hoefler et al., "Fast Barrier Synchronization for InfiniBand", 2006, section 3.
+ * One flag serves all rounds, since it counts rounds and only grows: a listener asks for "at
+ * least". Dissemination: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
+ * 1988; with a radix: Hoefler et al., "Fast Barrier Synchronization for InfiniBand", 2006,
+ * section 3.
  */
-#include "algorithms/wait.h"
 #include "algorithms/shm.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { RADIX = 8 };
 struct barrier {
     struct collx_team *team;
     struct collx_flag *flags; /* one a rank */
-    _Atomic uint64_t *own, *peer;
+    struct collx_flag *own, *peer;
     uint64_t reached; /* what our own flag says */
 };
 
@@ -40,7 +40,7 @@ static int run_pair(struct collx_slot *slot, struct collx_call *call)
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(barrier->own, round);
+    collx_flag_post(barrier->team, barrier->own, round);
     collx_wait_for(barrier->team, barrier->peer, round, !barrier->team->rank, "Barrier");
     return 0;
 }
@@ -51,8 +51,8 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(barrier->own, round);
-    collx_wait_all(barrier->team, &barrier->flags->value, sizeof *barrier->flags, round, "Barrier");
+    collx_flag_post(barrier->team, barrier->own, round);
+    collx_wait_all(barrier->team, barrier->flags, sizeof *barrier->flags, round, "Barrier");
     return 0;
 }
 
@@ -65,12 +65,12 @@ static int run_rounds(struct collx_slot *slot, struct collx_call *call)
     for (long step = 1; step < size; step *= RADIX) {
         uint64_t round = ++barrier->reached;
 
-        collx_flag_post(barrier->own, round);                     /* 1 */
-        for (int j = 1; j < RADIX && j * step < size; j++) {      /* 2 */
+        collx_flag_post(barrier->team, barrier->own, round); /* 1 */
+        for (int j = 1; j < RADIX && j * step < size; j++) { /* 2 */
             int from = (int)((rank + size - j * step) % size);
-            collx_wait_for(barrier->team, &barrier->flags[from].value, round, from, "Barrier");
+            collx_wait_for(barrier->team, &barrier->flags[from], round, from, "Barrier");
         }
-    }                                                             /* 3 */
+    } /* 3 */
     return 0;
 }
 
@@ -98,8 +98,8 @@ static int collx_barrier_shm_attach(struct collx_team *team, const struct collx_
         return -ENOMEM;
     barrier->team = team;
     barrier->flags = memory;
-    barrier->own = &barrier->flags[team->rank].value;
-    barrier->peer = &barrier->flags[team->size == 2 ? !team->rank : team->rank].value;
+    barrier->own = &barrier->flags[team->rank];
+    barrier->peer = &barrier->flags[team->size == 2 ? !team->rank : team->rank];
     slot->state = barrier;
     slot->run = team->size == 1       ? run_alone
                 : team->size == 2     ? run_pair

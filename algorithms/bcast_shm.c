@@ -15,7 +15,6 @@
  * the flag itself.
  */
 #include "algorithms/shm.h"
-#include "algorithms/wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ enum {
 };
 
 struct ring {
-    struct collx_line *slot; /* [slots] */
+    struct collx_flag *slot; /* [slots] */
     unsigned char *data;     /* [slots][bytes] */
     struct collx_flag *done; /* one a rank: the chunk that it has finished with */
     uint64_t chunk;          /* the last one that we have finished with */
@@ -43,8 +42,7 @@ struct bcast {
 
 static size_t ring_space(int ranks, unsigned slots, unsigned bytes)
 {
-    return slots * (sizeof(struct collx_line) + bytes) +
-           (size_t)ranks * sizeof(struct collx_flag);
+    return slots * (sizeof(struct collx_flag) + bytes) + (size_t)ranks * sizeof(struct collx_flag);
 }
 
 static void *ring_init(struct ring *ring, void *memory, int ranks, unsigned slots, unsigned bytes)
@@ -74,29 +72,29 @@ static void pass(struct collx_team *team, struct ring *ring, int root, void *buf
 {
     uint64_t e = ++ring->chunk;
     unsigned at = e % ring->slots;
-    struct collx_line *slot = &ring->slot[at];
+    struct collx_flag *slot = &ring->slot[at];
     unsigned char *data =
         bytes <= COLLX_INLINE ? slot->payload : ring->data + (size_t)at * ring->bytes;
 
     if (team->rank == root) {
         if (e > ring->all_done + ring->slots) { /* 1 */
             uint64_t least = e - ring->slots;
-            collx_wait_all(team, &ring->done->value, sizeof *ring->done, least, "Bcast");
+            collx_wait_all(team, ring->done, sizeof *ring->done, least, "Bcast");
             ring->all_done = least_done(team, ring);
         }
         if (bytes <= COLLX_INLINE) /* 2 */
             collx_copy_small(data, buf, bytes);
         else
             collx_copy_in(data, buf, bytes);
-        collx_flag_post(&slot->value, e);
+        collx_flag_post(team, slot, e);
     } else {
-        collx_wait_for(team, &slot->value, e, root, "Bcast"); /* 3 */
+        collx_wait_for(team, slot, e, root, "Bcast"); /* 3 */
         if (bytes <= COLLX_INLINE)
             collx_copy_small(buf, data, bytes);
         else
             memcpy(buf, data, bytes);
     }
-    collx_flag_post(&ring->done[team->rank].value, e); /* 4 */
+    collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
 }
 
 static size_t chunk_at(size_t bytes, size_t at)

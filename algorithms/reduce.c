@@ -25,10 +25,10 @@
     KERNEL(max_u##bits, uint##bits##_t, a > b ? a : b)                                             \
     KERNEL(min_i##bits, int##bits##_t, a < b ? a : b)                                              \
     KERNEL(max_i##bits, int##bits##_t, a > b ? a : b)                                              \
-    KERNEL(band_u##bits, uint##bits##_t, a & b)                                                    \
+    KERNEL(band_u##bits, uint##bits##_t, a &b)                                                     \
     KERNEL(bor_u##bits, uint##bits##_t, a | b)                                                     \
     KERNEL(bxor_u##bits, uint##bits##_t, a ^ b)                                                    \
-    KERNEL(land_u##bits, uint##bits##_t, a && b)                                                   \
+    KERNEL(land_u##bits, uint##bits##_t, a &&b)                                                    \
     KERNEL(lor_u##bits, uint##bits##_t, a || b)                                                    \
     KERNEL(lxor_u##bits, uint##bits##_t, !a != !b)
 
@@ -47,11 +47,11 @@ FLOATING(f64, double)
 
 #define INTEGER_ROW(ELEM, bits, sign)                                                              \
     [COLLX_ELEM_##ELEM] = {                                                                        \
-        [COLLX_OP_SUM] = sum_u##bits,   [COLLX_OP_PROD] = prod_u##bits,                            \
+        [COLLX_OP_SUM] = sum_u##bits,      [COLLX_OP_PROD] = prod_u##bits,                         \
         [COLLX_OP_MIN] = min_##sign##bits, [COLLX_OP_MAX] = max_##sign##bits,                      \
-        [COLLX_OP_BAND] = band_u##bits, [COLLX_OP_BOR] = bor_u##bits,                              \
-        [COLLX_OP_BXOR] = bxor_u##bits, [COLLX_OP_LAND] = land_u##bits,                            \
-        [COLLX_OP_LOR] = lor_u##bits,   [COLLX_OP_LXOR] = lxor_u##bits,                            \
+        [COLLX_OP_BAND] = band_u##bits,    [COLLX_OP_BOR] = bor_u##bits,                           \
+        [COLLX_OP_BXOR] = bxor_u##bits,    [COLLX_OP_LAND] = land_u##bits,                         \
+        [COLLX_OP_LOR] = lor_u##bits,      [COLLX_OP_LXOR] = lxor_u##bits,                         \
     }
 
 #define FLOATING_ROW(ELEM, name)                                                                   \

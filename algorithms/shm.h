@@ -2,25 +2,12 @@
 #ifndef COLLX_ALGORITHMS_SHM_H
 #define COLLX_ALGORITHMS_SHM_H
 
-#include "base/algorithm.h"
+#include "algorithms/wait.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
-
-/* A flag with room for a small payload beside it: both travel in one line, in one trip. */
-enum { COLLX_INLINE = 56 };
-
-struct collx_line {
-    _Alignas(128) _Atomic uint64_t value; /* see collx_flag */
-    unsigned char payload[COLLX_INLINE];
-    unsigned char rest[64]; /* so that the line beside it, fetched with it, has no other writer */
-};
-_Static_assert(offsetof(struct collx_line, payload) + COLLX_INLINE == 64,
-               "flag and payload are in one cache line");
-_Static_assert(sizeof(struct collx_line) == 128, "an array of lines has one writer a line");
 
 /* Copy `bytes` bytes into shared memory that other ranks will read next.  From a size on that is
  * worth it, past the caches: the lines are still in the readers' caches, and fetching them back

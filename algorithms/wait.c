@@ -4,29 +4,68 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
     /* Rounds of yielding between two pokes at MPI's progress, which costs as much as a yield. */
     PROGRESS_EVERY = 4,
-    /* Yielding that has led to nothing for this long turns into sleeping: whoever we wait for is
-     * not about to come, or waits for a CPU that yielding does not give it. */
-    SLEEP_AFTER_US = 2000,
-    SLEEP_AFTER_US_CROWDED = 200,
-    /* Short enough not to show beside a wait that long, and to keep MPI going. */
-    SLEEP_US = 50,
+    /* With more ranks than CPUs a yield lets the rank run that we wait for, and costs a tenth of
+     * sleeping and being woken; but not where other processes get the CPU (a launcher may put each
+     * rank into a scheduling group of its own), so not for long. */
+    YIELDS_CROWDED = 32,
+    /* Otherwise whoever lets us wait that long is not about to come. */
+    YIELD_US = 2000,
+    /* Sleeping ends after this, woken or not, so that MPI keeps going. */
+    SLEEP_US = 100,
 };
 
 static bool reached(const struct collx_wait *wait, uint64_t value, int *next)
 {
     /* Flags only grow: those that have been seen to be there need no second look. */
-    for (; *next < wait->count; ++*next) {
-        const char *flag = (const char *)wait->flag + (size_t)*next * wait->stride;
-        if (!collx_flag_reached((const _Atomic uint64_t *)flag, value))
-            return false;
-    }
-    return true;
+    while (*next < wait->count && collx_flag_reached(collx_wait_flag(wait, *next), value))
+        ++*next;
+    return *next == wait->count;
+}
+
+/* The half of the flag that changes with every post: what the kernel compares before it lets a
+ * waiter sleep. */
+static uint32_t *futex_of(struct collx_flag *flag)
+{
+    return (uint32_t *)&flag->value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+/*   waiter                            poster
+ *   1. count itself as a sleeper      a. post the flag
+ *   2. fence                          b. fence
+ *   3. look at the flag again         c. look whether anybody sleeps: wake all
+ *   4. sleep while it is as seen
+ * Of 3 and c at least one sees what the other side did before its fence: no post goes unnoticed.
+ * Without the fences both could miss, and the waiter would sleep to its limit. */
+static void sleep_until_posted(struct collx_flag *flag, uint64_t value)
+{
+    const struct timespec limit = {.tv_nsec = SLEEP_US * 1000};
+
+    atomic_fetch_add_explicit(&flag->sleepers, 1, memory_order_relaxed); /* 1 */
+    atomic_thread_fence(memory_order_seq_cst);                           /* 2 */
+    uint64_t seen = atomic_load_explicit(&flag->value, memory_order_relaxed);
+    if (seen < value) /* 3, 4 */
+        syscall(SYS_futex, futex_of(flag), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
+    atomic_fetch_sub_explicit(&flag->sleepers, 1, memory_order_relaxed);
+}
+
+void collx_flag_wake(struct collx_flag *flag)
+{
+    int keep = errno;
+
+    atomic_thread_fence(memory_order_seq_cst);                       /* b */
+    if (atomic_load_explicit(&flag->sleepers, memory_order_relaxed)) /* c */
+        syscall(SYS_futex, futex_of(flag), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    errno = keep;
 }
 
 static void report(struct collx_team *team, const struct collx_wait *wait, uint64_t value,
@@ -36,8 +75,7 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     int length = 0, missing = 0;
 
     for (int i = 0; i < wait->count; i++) {
-        const char *flag = (const char *)wait->flag + (size_t)i * wait->stride;
-        if (collx_flag_reached((const _Atomic uint64_t *)flag, value))
+        if (collx_flag_reached(collx_wait_flag(wait, i), value))
             continue;
         if (missing++ < 16 && length < (int)sizeof who - 16)
             length += snprintf(who + length, sizeof who - (size_t)length, " %d",
@@ -54,7 +92,6 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
     const uint64_t begin = collx_clock_ns();
-    const uint64_t patience = team->crowded ? SLEEP_AFTER_US_CROWDED : SLEEP_AFTER_US;
     bool sleepy = false;
     int keep = errno;
     int next = 0;
@@ -65,16 +102,18 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
             if (reached(wait, value, &next))
                 break;
             uint64_t waited = collx_clock_ns() - begin;
-            sleepy = waited > patience * 1000;
+            sleepy = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
             if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms) {
                 team->stalled = true;
                 report(team, wait, value, waited);
             }
         }
-        if (sleepy)
-            nanosleep(&(struct timespec){.tv_nsec = SLEEP_US * 1000}, NULL);
-        else
+        if (!sleepy)
             sched_yield();
+        else if (team->crowded)
+            sleep_until_posted(collx_wait_flag(wait, next), value);
+        else
+            nanosleep(&(struct timespec){.tv_nsec = SLEEP_US * 1000}, NULL);
     }
     errno = keep;
 }

@@ -5,7 +5,7 @@
  * fast rank may be a round ahead of a slow one that still looks at the last.
  *
  * Most waits end within the spins below.  Those that do not go to collx_wait_long, which yields the
- * CPU, keeps MPI going, sleeps (never without a limit) when nothing happens for long, and says once
+ * CPU, keeps MPI going, sleeps when nothing happens for long (never without a limit), and says once
  * who is missing.
  */
 #ifndef COLLX_WAIT_H
@@ -16,10 +16,18 @@
 
 #include <stdatomic.h>
 
-/* Alone on its line: whoever polls it must not be disturbed by other writers. */
+/* Room for a small payload beside a flag: both travel in one line, in one trip. */
+enum { COLLX_INLINE = 56 };
+
+/* A flag has one writer, and its line no other: whoever polls it must not be disturbed. */
 struct collx_flag {
     _Alignas(COLLX_LINE) _Atomic uint64_t value;
+    unsigned char payload[COLLX_INLINE];
+    /* Waiters that sleep until the flag is posted; only where there are more ranks than CPUs. */
+    _Atomic uint32_t sleepers;
 };
+_Static_assert(offsetof(struct collx_flag, payload) + COLLX_INLINE == 64,
+               "flag and payload are in one cache line");
 _Static_assert(sizeof(struct collx_flag) == COLLX_LINE, "an array of flags has one a line");
 
 static inline void collx_pause(void)
@@ -33,33 +41,44 @@ static inline void collx_pause(void)
 
 /* `flag` has reached `value`.  Acquire: what its writer stored before its release of the flag
  * (collx_flag_post) is seen by what follows; without it a payload could be read too early. */
-static inline bool collx_flag_reached(const _Atomic uint64_t *flag, uint64_t value)
+static inline bool collx_flag_reached(const struct collx_flag *flag, uint64_t value)
 {
-    return atomic_load_explicit(flag, memory_order_acquire) >= value;
+    return atomic_load_explicit(&flag->value, memory_order_acquire) >= value;
 }
+
+/* Wake those who sleep until this flag is posted. */
+void collx_flag_wake(struct collx_flag *flag);
 
 /* Release: pairs with the acquire in collx_flag_reached.  Without it the flag could be seen before
  * the payload that it announces, or before our reads of what the next round overwrites. */
-static inline void collx_flag_post(_Atomic uint64_t *flag, uint64_t value)
+static inline void collx_flag_post(const struct collx_team *team, struct collx_flag *flag,
+                                   uint64_t value)
 {
-    atomic_store_explicit(flag, value, memory_order_release);
+    atomic_store_explicit(&flag->value, value, memory_order_release);
+    if (__builtin_expect(team->crowded, 0))
+        collx_flag_wake(flag);
 }
 
 /* Flags to wait for: `count` of them, `stride` bytes apart, belonging to ranks 0, 1, … of the team
  * or, where count is 1, to `rank`. */
 struct collx_wait {
-    const _Atomic uint64_t *flag;
+    struct collx_flag *flag;
     size_t stride;
     int count, rank;
     const char *what; /* for the message: "Barrier" */
 };
 
+static inline struct collx_flag *collx_wait_flag(const struct collx_wait *wait, int i)
+{
+    return (struct collx_flag *)((char *)wait->flag + (size_t)i * wait->stride);
+}
+
 /* Wait until all have reached `value`, however long it takes. */
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value);
 
 /* Wait for one flag, of team rank `rank`. */
-static inline void collx_wait_for(struct collx_team *team, const _Atomic uint64_t *flag,
-                                  uint64_t value, int rank, const char *what)
+static inline void collx_wait_for(struct collx_team *team, struct collx_flag *flag, uint64_t value,
+                                  int rank, const char *what)
 {
     for (int spin = team->spins; spin >= 0; spin--) {
         if (__builtin_expect(collx_flag_reached(flag, value), 1))
@@ -70,17 +89,16 @@ static inline void collx_wait_for(struct collx_team *team, const _Atomic uint64_
 }
 
 /* Wait for the flags of all ranks, `stride` bytes apart. */
-static inline void collx_wait_all(struct collx_team *team, const _Atomic uint64_t *flags,
-                                  size_t stride, uint64_t value, const char *what)
+static inline void collx_wait_all(struct collx_team *team, struct collx_flag *flags, size_t stride,
+                                  uint64_t value, const char *what)
 {
-    const char *flag = (const char *)flags;
+    const struct collx_wait wait = {flags, stride, team->size, 0, what};
 
-    for (int rank = 0; rank < team->size; rank++, flag += stride) {
+    for (int rank = 0; rank < team->size; rank++) {
         int spin = team->spins;
-        while (!collx_flag_reached((const _Atomic uint64_t *)flag, value)) {
+        while (!collx_flag_reached(collx_wait_flag(&wait, rank), value)) {
             if (--spin < 0) {
-                collx_wait_long(team, &(struct collx_wait){flags, stride, team->size, 0, what},
-                                value);
+                collx_wait_long(team, &wait, value);
                 return;
             }
             collx_pause();

@@ -68,10 +68,10 @@ struct collx_team {
     const struct collx_mpi_ops *ops;
     void *ctx;
     /* How to wait; see algorithms/wait.h. */
-    int spins;      /* polls before the first sched_yield(); 0 with more ranks than CPUs */
-    bool crowded;   /* more ranks than usable CPUs: others need the CPU that we wait on */
-    int stall_ms;   /* a wait longer than this is reported once; 0: never */
-    bool stalled;   /* it was */
+    int spins;        /* polls before the first sched_yield(); 0 with more ranks than CPUs */
+    bool crowded;     /* more ranks than usable CPUs: others need the CPU that we wait on */
+    int stall_ms;     /* a wait longer than this is reported once; 0: never */
+    bool stalled;     /* it was */
     const char *name; /* for messages: "MPI_COMM_WORLD" or a number */
 };
 

@@ -35,19 +35,20 @@ typedef void collx_reduce_fn(const void *in, void *inout, size_t count);
  * The first block is what the caller passed and is always there; the second is filled in by the
  * adapter's selecting slot and is valid in an algorithm's run(). */
 struct collx_call {
-    const void *sbuf; /* what to send; for Allreduce in place this is rbuf, for Bcast at the root too */
+    const void
+        *sbuf; /* what to send; for Allreduce in place this is rbuf, for Bcast at the root too */
     void *rbuf;
     int64_t count;
     uintptr_t datatype, op, comm;
     int root;
     bool large; /* came through the large-count twin, MPI_X_c */
 
-    uint8_t route;         /* out: 0 the MPI library, else 1 + index in collx_algorithms */
-    uint8_t reason;        /* out: enum collx_reason (trace/recorder.h) */
-    bool contiguous;       /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
-    enum collx_op op_kind; /* of an Allreduce */
-    size_t bytes;          /* size of the type signature, equal on all ranks */
-    size_t elem_bytes;     /* size of one datatype element; bytes == count * elem_bytes */
+    uint8_t route;           /* out: 0 the MPI library, else 1 + index in collx_algorithms */
+    uint8_t reason;          /* out: enum collx_reason (trace/recorder.h) */
+    bool contiguous;         /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
+    enum collx_op op_kind;   /* of an Allreduce */
+    size_t bytes;            /* size of the type signature, equal on all ranks */
+    size_t elem_bytes;       /* size of one datatype element; bytes == count * elem_bytes */
     collx_reduce_fn *reduce; /* kernel for this op and type, or NULL: use collx_mpi_ops.reduce */
 };
 

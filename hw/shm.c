@@ -1,5 +1,7 @@
 #include "hw/shm.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,19 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* FNV-1a: the cards of all ranks are compared, nobody attacks them. */
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-    const unsigned char *byte = data;
-
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ byte[i]) * 0x100000001b3u;
-    return hash;
-}
-
 uint64_t collx_shm_node(void)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = COLLX_HASH_START;
     char text[256];
     struct stat namespace;
 
@@ -28,16 +20,16 @@ uint64_t collx_shm_node(void)
     if (fd >= 0) {
         ssize_t got = read(fd, text, sizeof text);
         if (got > 0)
-            hash = mix(hash, text, (size_t)got);
+            hash = collx_hash(hash, text, (size_t)got);
         close(fd);
     }
     if (!gethostname(text, sizeof text)) {
         text[sizeof text - 1] = '\0';
-        hash = mix(hash, text, strlen(text));
+        hash = collx_hash(hash, text, strlen(text));
     }
     /* Two containers may share a kernel and a host name, and still not see each other's /proc. */
     if (!stat("/proc/self/ns/pid", &namespace))
-        hash = mix(hash, &namespace.st_ino, sizeof namespace.st_ino);
+        hash = collx_hash(hash, &namespace.st_ino, sizeof namespace.st_ino);
     return hash ? hash : 1;
 }
 

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A piece of shared memory belongs to one writer: two lines, since hardware fetches them in pairs. */
+/* A piece of shared memory belongs to one writer: two lines, since hardware fetches them in pairs.
+ */
 #define COLLX_LINE 128
 
 /* Which node this process is on, as far as sharing memory goes: equal for processes that see each

@@ -106,10 +106,11 @@ static const char *adapter_for(void *mpi, char *version, size_t size)
     static const struct {
         const char *says, *adapter;
     } known[] = {
-        {"Open MPI", "openmpi"},  {"MPICH", "mpich"},   {"MVAPICH", "mpich"},
+        {"Open MPI", "openmpi"},   {"MPICH", "mpich"},      {"MVAPICH", "mpich"},
         {"Intel(R) MPI", "mpich"}, {"CRAY MPICH", "mpich"},
     };
-    int (*get_version)(char *, int *) = (int (*)(char *, int *))dlsym(mpi, "PMPI_Get_library_version");
+    int (*get_version)(char *, int *) =
+        (int (*)(char *, int *))dlsym(mpi, "PMPI_Get_library_version");
     static char text[16384]; /* more than any MPI_MAX_LIBRARY_VERSION_STRING */
     int length = 0;
 
@@ -186,8 +187,7 @@ static void resolve(void)
     if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
         const char *slash = strrchr(self.dli_fname, '/');
         if (slash)
-            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname),
-                     self.dli_fname);
+            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname), self.dli_fname);
         else
             snprintf(folder, sizeof folder, ".");
     }

@@ -84,8 +84,9 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
     int error;
 
     if (door->version != COLLX_DOOR_VERSION || door->entries != COLLX_ENTRIES) {
-        snprintf(why, size, "libcollx.so is of another version than this adapter; "
-                            "install both from one release");
+        snprintf(why, size,
+                 "libcollx.so is of another version than this adapter; "
+                 "install both from one release");
         return -EPROTO;
     }
     error = collx_pmpi_init(door, why, size);

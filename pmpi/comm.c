@@ -68,7 +68,7 @@ static void insert(struct collx_comm_table *table, uintptr_t handle, struct coll
     atomic_store_explicit(&entry->handle, handle, memory_order_release);
 }
 
-static void delete(struct collx_comm_table *table, uintptr_t handle)
+static void delete (struct collx_comm_table *table, uintptr_t handle)
 {
     unsigned i = place(table, handle);
 
@@ -125,7 +125,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     (void)key, (void)extra;
     pthread_mutex_lock(&lock);
     struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
-    delete(table, (uintptr_t)comm);
+    delete (table, (uintptr_t)comm);
     pthread_mutex_unlock(&lock);
 
     collx_comm_teardown(state);

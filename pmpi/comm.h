@@ -31,11 +31,11 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
-    uint8_t reason;   /* enum collx_reason, for what goes to the MPI library */
-    unsigned calls;   /* routed collectives so far */
+    uint8_t reason; /* enum collx_reason, for what goes to the MPI library */
+    unsigned calls; /* routed collectives so far */
 
     /* For the trace. */
-    uint32_t traced;   /* 1 + the recorder's number for it; 0: not told of it yet */
+    uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
     int traced_nodes;
     uint32_t sequence; /* collectives so far */
     uint64_t global;   /* equal on all its ranks */
@@ -50,7 +50,7 @@ struct collx_comm {
     struct collx_attached *attached;
     int attached_count;
     struct collx_selection *selection[COLLX_ROUTED];
-    char name[MPI_MAX_OBJECT_NAME + 1];  /* as MPI knows it when it is set up */
+    char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */
     char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
 };
 

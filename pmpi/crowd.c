@@ -35,7 +35,8 @@ void collx_crowd_join(void *segment)
         if (CPU_ISSET(cpu, &set))
             atomic_fetch_or_explicit(&crowd->cpus[cpu / 64], (uint64_t)1 << cpu % 64,
                                      memory_order_relaxed);
-    /* Ranks that are not bound share all CPUs with the whole job, not only with this communicator. */
+    /* Ranks that are not bound share all CPUs with the whole job, not only with this communicator.
+     */
     if (CPU_COUNT(&set) == sysconf(_SC_NPROCESSORS_ONLN) && local_ranks() > CPU_COUNT(&set))
         atomic_fetch_add_explicit(&crowd->votes, 1, memory_order_relaxed);
 }

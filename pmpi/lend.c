@@ -19,8 +19,7 @@ static int reduce(void *ctx, const struct collx_call *call, const void *in, void
 {
     (void)ctx;
     /* Algorithms reduce in chunks, far below INT_MAX. */
-    return pmpi.Reduce_local(in, inout, (int)count, (MPI_Datatype)call->datatype,
-                             (MPI_Op)call->op);
+    return pmpi.Reduce_local(in, inout, (int)count, (MPI_Datatype)call->datatype, (MPI_Op)call->op);
 }
 
 /* MPI_Pack counts in int: how many elements may go at once. */

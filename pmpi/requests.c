@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watched {
     MPI_Request request;
     uint64_t event;
-} *watched;
+} * watched;
 static int count, room;
 /* How many there are, to be looked at without the lock: mostly none. */
 static atomic_int pending;

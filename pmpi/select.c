@@ -6,16 +6,16 @@
  */
 #include "pmpi/select.h"
 
+#include "algorithms/reduce.h"
 #include "pmpi/calls.h"
 #include "pmpi/types.h"
-#include "algorithms/reduce.h"
 #include "trace/recorder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct option {
-    size_t last;  /* bytes up to which this one holds */
+    size_t last; /* bytes up to which this one holds */
     uint32_t ops;
     uint8_t route;
     bool (*takes)(const void *state, const struct collx_call *call);
@@ -62,7 +62,8 @@ static int run_barrier(struct collx_slot *slot, struct collx_call *call)
 }
 
 /* Size and layout of the call's buffer.  The facts are those of `type`, or of *room. */
-static inline const struct collx_datatype *describe(struct collx_call *call, struct collx_datatype *room)
+static inline const struct collx_datatype *describe(struct collx_call *call,
+                                                    struct collx_datatype *room)
 {
     const struct collx_datatype *type = collx_datatype_predefined((MPI_Datatype)call->datatype);
 
@@ -152,8 +153,8 @@ int collx_select_install(struct collx_comm *comm, enum collx_kind kind,
     selection->count = count;
     for (int i = 0; i < count; i++) {
         struct option *option = &selection->option[i];
-        option->last = choices[i].bytes.last == INT64_MAX ? SIZE_MAX
-                                                          : (size_t)choices[i].bytes.last;
+        option->last =
+            choices[i].bytes.last == INT64_MAX ? SIZE_MAX : (size_t)choices[i].bytes.last;
         option->ops = choices[i].ops;
         if (choices[i].algorithm) {
             struct collx_attached *attached = find(comm, choices[i].algorithm);

@@ -3,7 +3,8 @@
  *
  *   1. Everybody hands a card to everybody: version, node, whether it has a policy to hand over.
  *      Whoever has another collx keeps all from going on.
- *   2. Rank 0 hands its policy over, unless that is the built-in one.
+ *   2. Rank 0 hands its policy over, unless that is the built-in one, and its name for the
+ *      communicator, unless all have the same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. Rank 0 makes the segment that the plan's algorithms need; everybody maps it and attaches the
  *      algorithms.
@@ -17,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "hw/shm.h"
@@ -44,9 +46,10 @@ struct card {
     uint32_t protocol;
     uint32_t policy_size; /* of rank 0: bytes of the policy that it hands over; 0: the built-in */
     uint64_t node;        /* equal for ranks that can share memory */
-    uint64_t algorithms;  /* how many there are, and their names */
+    uint64_t algorithms;  /* hash of what there is */
+    uint64_t name;        /* hash of the communicator's name, which each rank may set differently */
 };
-_Static_assert(sizeof(struct card) == 24, "cards travel as bytes");
+_Static_assert(sizeof(struct card) == 32, "cards travel as bytes");
 
 /* Where rank 0's segment is, for the others. */
 struct address {
@@ -93,8 +96,8 @@ static int finish(struct collx_comm *comm, MPI_Request *request)
 static int from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes)
 {
     MPI_Request request;
-    int error = pmpi.Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm,
-                                &request);
+    int error =
+        pmpi.Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm, &request);
 
     return error ? error : finish(comm, &request);
 }
@@ -121,12 +124,11 @@ static int any_of(struct collx_comm *comm, uint64_t *bits)
 
 static uint64_t algorithms_hash(void)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = COLLX_HASH_START;
 
     for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++) {
-        hash = (hash ^ (*each)->kind) * 0x100000001b3u;
-        for (const char *c = (*each)->name; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+        hash = collx_hash(hash, &(*each)->kind, sizeof(*each)->kind);
+        hash = collx_hash(hash, (*each)->name, strlen((*each)->name));
     }
     return hash;
 }
@@ -171,8 +173,8 @@ static int count_nodes(const struct card *card, int ranks, struct collx_facts *f
     return 0;
 }
 
-/* 1.  0; COLLX_EUNFIT, on all ranks, where they do not fit together; or an MPI error. */
-static int exchange_cards(struct setup *setup, uint32_t *policy_size)
+/* 1.  *policy_size and *same_name are the same on all ranks.  0; COLLX_EUNFIT, on all ranks, where they do not fit together; or an MPI error. */
+static int exchange_cards(struct setup *setup, uint32_t *policy_size, bool *same_name)
 {
     struct collx_comm *comm = setup->comm;
     struct card *all = calloc((size_t)comm->size, sizeof *all);
@@ -180,6 +182,7 @@ static int exchange_cards(struct setup *setup, uint32_t *policy_size)
         .protocol = PROTOCOL,
         .node = node_of(comm),
         .algorithms = algorithms_hash(),
+        .name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name)),
     };
 
     if (!all)
@@ -191,7 +194,9 @@ static int exchange_cards(struct setup *setup, uint32_t *policy_size)
             own.policy_size = (uint32_t)collx_policy_size(setup->policy);
     }
     int error = from_all(comm, &own, all, sizeof own);
+    *same_name = true;
     for (int i = 0; !error && i < comm->size; i++) {
+        *same_name = *same_name && all[i].name == all[0].name;
         if (all[i].protocol == all[0].protocol && all[i].algorithms == all[0].algorithms)
             continue;
         error = COLLX_EUNFIT;
@@ -335,11 +340,13 @@ static int agree(struct setup *setup)
     struct collx_comm *comm = setup->comm;
     uint32_t policy_size;
     struct collx_args args;
-    bool any = false;
+    bool any = false, same_name;
     int error;
 
-    error = exchange_cards(setup, &policy_size);
+    error = exchange_cards(setup, &policy_size, &same_name);
     error = error ? error : hand_over_policy(setup, policy_size);
+    if (!error && !same_name)
+        error = from_zero(comm, comm->name, sizeof comm->name);
     if (error)
         return error;
     plan(setup);
@@ -375,8 +382,6 @@ static void explain(const struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
 
-    collx_warn("%s: %d ranks on %d nodes, policy %s", comm->team.name, comm->size,
-               comm->facts.nodes, setup->policy->source);
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
                              setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);

@@ -1,6 +1,7 @@
 #include "pmpi/trace.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/types.h"
@@ -13,7 +14,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct collx_recorder *recorder; /* NULL: not tracing */
-static uint32_t unknown;                      /* the recorder's number for what is no communicator */
+static uint32_t unknown; /* the recorder's number for what is no communicator */
 
 static const char *const *route_names(void)
 {
@@ -109,27 +110,27 @@ static uint64_t global_number(MPI_Comm comm)
 {
     MPI_Group group, world;
     int initialized = 0, size = 0;
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = COLLX_HASH_START;
 
     if (comm == MPI_COMM_WORLD)
         return 1;
     if (pmpi.Comm_group(comm, &group))
         return 0;
     pmpi.Group_size(group, &size);
-    hash = (hash ^ (unsigned)size) * 0x100000001b3u;
+    hash = collx_hash(hash, &size, sizeof size);
     int *ranks = malloc(2 * (size_t)size * sizeof *ranks);
     if (ranks && !pmpi.Initialized(&initialized) && initialized &&
         !pmpi.Comm_group(MPI_COMM_WORLD, &world)) {
         for (int i = 0; i < size; i++)
             ranks[i] = i;
         if (!pmpi.Group_translate_ranks(group, size, ranks, world, ranks + size))
-            for (int i = 0; i < size; i++)
-                hash = (hash ^ (unsigned)ranks[size + i]) * 0x100000001b3u;
+            hash = collx_hash(hash, ranks + size, (size_t)size * sizeof *ranks);
         pmpi.Group_free(&world);
     }
     free(ranks);
     pmpi.Group_free(&group);
-    hash = (hash ^ ordinal(hash)) * 0x100000001b3u;
+    uint32_t before = ordinal(hash);
+    hash = collx_hash(hash, &before, sizeof before);
     return hash | 2; /* neither 0 nor 1 */
 }
 

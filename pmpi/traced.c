@@ -1,7 +1,7 @@
 /* Entries that record the collectives that collx does not route: all but three, in all forms.
  *
- * Each is made from one line of COLLECTIVES below: its parameters, and what of them the trace wants.
- * `bytes` is what this rank contributes, or where it contributes nothing, what it receives.
+ * Each is made from one line of COLLECTIVES below: its parameters, and what of them the trace
+ * wants. `bytes` is what this rank contributes, or where it contributes nothing, what it receives.
  */
 #include "pmpi/trace.h"
 
@@ -96,12 +96,13 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
     return sum;
 }
 
-#define SUM(counts, n) _Generic((counts), const int *: sum_int, default: sum_large)((counts), (n))
+#define SUM(counts, n) _Generic((counts), const int * : sum_int, default : sum_large)((counts), (n))
 #define EACH(counts, types, n)                                                                     \
-    _Generic((counts), const int *: each_int, default: each_large)((counts), (types), (n))
+    _Generic((counts), const int * : each_int, default : each_large)((counts), (types), (n))
 
 /* A rank that works in place contributes what is in its receive buffer. */
-#define SEND (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
+#define SEND                                                                                       \
+    (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
 #define IN_PLACE_OR(bytes) (sendbuf == MPI_IN_PLACE ? 0 : (bytes))
 
 /* --- parameters; N is the type of counts, D of displacements ---------------------------------- */

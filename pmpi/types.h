@@ -7,10 +7,10 @@
 
 struct collx_datatype {
     uintptr_t handle;
-    MPI_Count size;   /* bytes of its type signature */
-    uint32_t ops;     /* predefined operations that MPI allows on it: 1 << enum collx_op */
-    uint8_t elem;     /* enum collx_elem */
-    bool contiguous;  /* elements follow each other without holes, in type-map order */
+    MPI_Count size;  /* bytes of its type signature */
+    uint32_t ops;    /* predefined operations that MPI allows on it: 1 << enum collx_op */
+    uint8_t elem;    /* enum collx_elem */
+    bool contiguous; /* elements follow each other without holes, in type-map order */
 };
 
 /* Look at the predefined types and operations of this MPI library.  MPI must be initialised;
