@@ -52,6 +52,39 @@ static uint64_t mix(uint64_t hash, const char *text)
     return hash;
 }
 
+static pid_t parent_of(pid_t process)
+{
+    char path[64], text[1024];
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    read_text(path, text, sizeof text);
+    /* "pid (name) state parent …"; a name may hold anything. */
+    const char *after = strrchr(text, ')');
+    int parent = 0;
+    return after && sscanf(after, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* MPICH's launcher leaves nothing in the environment that is equal on all nodes, but its helper on
+ * each of them was told where the launcher listens. */
+static uint64_t mix_hydra(uint64_t hash)
+{
+    pid_t process = getppid();
+
+    /* Scripts and tools may stand in between. */
+    for (int up = 0; up < 8 && process > 1; up++, process = parent_of(process)) {
+        char path[64], command[2048];
+        snprintf(path, sizeof path, "/proc/%d/cmdline", (int)process);
+        read_text(path, command, sizeof command);
+        char *port = strstr(command, "--control-port ");
+        if (!port || !strstr(command, "hydra"))
+            continue;
+        port += strlen("--control-port ");
+        port[strcspn(port, " ")] = 0;
+        return mix(hash, port);
+    }
+    return hash;
+}
+
 /* A job number from what launchers leave in the environment, else from the process that started
  * this one. */
 static uint64_t guess_job(const char *boot_id)
@@ -59,7 +92,7 @@ static uint64_t guess_job(const char *boot_id)
     static const char *const variables[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
                                             "SLURM_STEP_ID",  "PBS_JOBID", "LSB_JOBID",
                                             "FLUX_JOB_ID",    "PALS_APID"};
-    uint64_t hash = 0xcbf29ce484222325u, start = hash;
+    uint64_t start = 0xcbf29ce484222325u, hash = mix_hydra(start);
 
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         hash = mix(hash, getenv(variables[i]));

@@ -1,0 +1,105 @@
+// Records traces from a test: every rank is a forked process, as it would be a process of MPI.
+#pragma once
+
+extern "C" {
+#include "base/clock.h"
+#include "trace/reader.h"
+#include "trace/recorder.h"
+
+extern const struct collx_recorder collx_recorder;
+}
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// A folder for traces that goes with the test.
+class TraceFolder
+{
+  public:
+    TraceFolder()
+    {
+        char name[] = "/tmp/collx-trace-XXXXXX";
+        root = mkdtemp(name);
+        path = root + "/traces";
+    }
+    ~TraceFolder()
+    {
+        std::filesystem::remove_all(root);
+    }
+    std::string file(int rank) const
+    {
+        char name[32];
+        snprintf(name, sizeof name, "/rank-%06d.collx", rank);
+        return path + name;
+    }
+
+    std::string root, path; // path: not made yet
+};
+
+inline const char *const trace_routes[] = {"pmpi", "shm", nullptr};
+
+inline collx_trace_setup trace_setup(const TraceFolder &folder, int rank, int size)
+{
+    collx_trace_setup setup = {};
+    setup.dir = folder.path.c_str();
+    setup.job = 0xc0117;
+    setup.call_sites = 1;
+    setup.world_rank = rank;
+    setup.world_size = size;
+    setup.mpi = "Test MPI 1.0";
+    setup.routes = trace_routes;
+    return setup;
+}
+
+inline uint32_t trace_comm(uint64_t global, int rank, int size, const char *name)
+{
+    collx_trace_comm comm = {};
+    comm.global = global;
+    comm.rank = rank;
+    comm.size = size;
+    comm.nodes = 1;
+    comm.name = name;
+    return collx_recorder.comm(&comm);
+}
+
+inline uint64_t trace_event(collx_kind kind, uint32_t comm, uint32_t sequence, uint64_t begin,
+                            uint64_t end, uint64_t bytes = 8, uint32_t site = 0,
+                            collx_form form = COLLX_BLOCKING, uint8_t route = 1,
+                            collx_reason reason = COLLX_REASON_POLICY)
+{
+    collx_trace_event event = {};
+    event.begin_ns = begin;
+    event.end_ns = end;
+    event.bytes = bytes;
+    event.comm = comm;
+    event.sequence = sequence;
+    event.site = site;
+    event.root = -1;
+    event.kind = (uint8_t)kind;
+    event.form = (uint8_t)form;
+    event.op = kind == COLLX_ALLREDUCE ? (uint8_t)COLLX_OP_SUM : (uint8_t)COLLX_OP_NONE;
+    event.route = route;
+    event.reason = (uint8_t)reason;
+    return collx_recorder.event(&event);
+}
+
+// Runs in a process of its own and returns how that ended; 0 is well.
+inline int in_process(const std::function<void()> &body)
+{
+    fflush(nullptr);
+    pid_t child = fork();
+    if (!child) {
+        body();
+        fflush(nullptr);
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}

@@ -1,0 +1,634 @@
+// The trace: what is recorded can be read, whatever happened to the process or the file.
+#include "tests/trace_session.h"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <vector>
+
+extern "C" uint32_t passing_on_site(uint32_t (*site)(const void *)); // tests/passing_on.c
+
+namespace
+{
+
+struct Closer {
+    void operator()(collx_trace *trace) const
+    {
+        collx_trace_close(trace);
+    }
+};
+using Trace = std::unique_ptr<collx_trace, Closer>;
+
+Trace open_trace(const std::string &path, std::string *why = nullptr)
+{
+    collx_trace *trace;
+    char text[512] = "";
+    int error = collx_trace_open(&trace, path.c_str(), text, sizeof text);
+    EXPECT_EQ(error != 0, trace == nullptr);
+    if (why)
+        *why = text;
+    else
+        EXPECT_EQ(error, 0) << text;
+    return Trace(trace);
+}
+
+std::string problem_of(const Trace &trace)
+{
+    char text[256] = "";
+    return collx_trace_problem(trace.get(), text, sizeof text) ? text : "";
+}
+
+uint64_t count_events(collx_trace *trace)
+{
+    uint64_t count = 0;
+    while (const collx_trace_record *record = collx_trace_next(trace, nullptr))
+        count += collx_trace_tag(record) == COLLX_TRACE_EVENT;
+    return count;
+}
+
+void open_or_die(const collx_trace_setup &setup)
+{
+    char why[512] = "";
+    ASSERT_EQ(collx_recorder.open(&setup, why, sizeof why), 0) << why;
+}
+
+void barrier_now(uint32_t comm, uint32_t sequence, uint32_t site = 0)
+{
+    uint64_t now = collx_clock_ns();
+    trace_event(COLLX_BARRIER, comm, sequence, now, now, 0, site);
+}
+
+// What a process writes to stderr.
+int in_process_with_stderr(const std::function<void()> &body, std::string *said)
+{
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    int status = in_process([&] {
+        dup2(ends[1], STDERR_FILENO);
+        body();
+    });
+    close(ends[1]);
+    char text[4096];
+    ssize_t got;
+    while ((got = read(ends[0], text, sizeof text)) > 0)
+        said->append(text, (size_t)got);
+    close(ends[0]);
+    return status;
+}
+
+TEST(Trace, EverythingComesBack)
+{
+    TraceFolder folder;
+    const std::string name(100, 'x'); // longer than a record
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 3, 8));
+                  uint64_t now = collx_clock_ns();
+                  uint32_t comm = trace_comm(77, 1, 4, name.c_str());
+                  uint32_t site = collx_recorder.site(__builtin_return_address(0));
+                  EXPECT_NE(site, 0u);
+                  uint64_t event = trace_event(COLLX_BCAST, comm, 5, now, now + 1000, 4096, site,
+                                               COLLX_NONBLOCKING, 1, COLLX_REASON_WARMUP);
+                  collx_recorder.complete(event, now + 5000);
+                  usleep(1000);
+                  collx_recorder.close();
+                  EXPECT_EQ(trace_event(COLLX_BCAST, comm, 6, now, now), UINT64_MAX);
+              }),
+              0);
+
+    Trace trace = open_trace(folder.file(3));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(problem_of(trace), "");
+    EXPECT_EQ(trace->header.world_rank, 3);
+    EXPECT_EQ(trace->header.world_size, 8);
+    EXPECT_STREQ(trace->header.mpi, "Test MPI 1.0");
+    EXPECT_NE(strstr(trace->header.command, "trace-test"), nullptr);
+    EXPECT_EQ(trace->events, 1u);
+    ASSERT_EQ(trace->routes_count, 2u);
+    EXPECT_STREQ(trace->routes[1], "shm");
+
+    uint64_t number;
+    const collx_trace_record *record = collx_trace_next(trace.get(), &number);
+    ASSERT_TRUE(record);
+    ASSERT_EQ(collx_trace_tag(record), (unsigned)COLLX_TRACE_EVENT);
+    collx_trace_record event = *record;
+    EXPECT_EQ(event.event.end_ns - event.event.begin_ns, 1000u);
+    EXPECT_EQ(event.event.bytes, 4096u);
+    EXPECT_EQ(event.event.sequence, 5u);
+    EXPECT_EQ(event.event.root, -1);
+    EXPECT_EQ(event.event_small.kind, COLLX_BCAST);
+    EXPECT_EQ(event.event_small.form, COLLX_NONBLOCKING);
+    EXPECT_EQ(event.event_small.reason, COLLX_REASON_WARMUP);
+    const collx_trace_read_comm &comm = trace->comms[event.event.comm];
+    EXPECT_EQ(comm.global, 77u);
+    EXPECT_EQ(comm.size, 4);
+    EXPECT_EQ(comm.name, name);
+    const collx_trace_read_site &site = trace->sites[event.event.site];
+    EXPECT_NE(strstr(trace->modules[site.module].path, "trace-test"), nullptr);
+    EXPECT_NE(site.offset, 0u);
+
+    record = collx_trace_next(trace.get(), nullptr);
+    ASSERT_TRUE(record);
+    ASSERT_EQ(collx_trace_tag(record), (unsigned)COLLX_TRACE_COMPLETION);
+    EXPECT_EQ(record->completion.event, number);
+    collx_trace_record of;
+    ASSERT_TRUE(collx_trace_event_of(trace.get(), record, &of));
+    EXPECT_EQ(memcmp(&of, &event, sizeof of), 0);
+    EXPECT_EQ(record->completion.when_ns - event.event.begin_ns, 5000u);
+    EXPECT_EQ(collx_trace_next(trace.get(), nullptr), nullptr);
+}
+
+TEST(Trace, NothingIsLostByAKill)
+{
+    TraceFolder folder;
+    auto *done = static_cast<std::atomic<uint64_t> *>(mmap(nullptr, sizeof(std::atomic<uint64_t>),
+                                                           PROT_READ | PROT_WRITE,
+                                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    pid_t child = fork();
+    if (!child) {
+        open_or_die(trace_setup(folder, 0, 1));
+        uint32_t comm = trace_comm(1, 0, 1, "MPI_COMM_WORLD");
+        for (uint32_t i = 0;; i++) {
+            uint64_t now = collx_clock_ns();
+            trace_event(COLLX_BARRIER, comm, i, now, now + 1, i);
+            done->store(i + 1);
+        }
+    }
+    while (done->load() < 20000) // several windows
+        usleep(1000);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_NE(problem_of(trace).find("ended without MPI_Finalize"), std::string::npos);
+    EXPECT_EQ(trace->invalid, 0u);
+    // The one that was being written may be there or not.
+    EXPECT_GE(trace->events, done->load());
+    EXPECT_LE(trace->events, done->load() + 1);
+    uint64_t i = 0;
+    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr))
+        ASSERT_EQ(record->event.bytes, i++);
+    munmap(done, sizeof *done);
+}
+
+TEST(Trace, CompletionOfAnEventLongGone)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t comm = trace_comm(1, 0, 1, "");
+                  uint64_t now = collx_clock_ns();
+                  uint64_t first =
+                      trace_event(COLLX_BARRIER, comm, 0, now, now, 0, 0, COLLX_NONBLOCKING);
+                  for (uint32_t i = 1; i < 30000; i++)
+                      trace_event(COLLX_BCAST, comm, i, now, now);
+                  collx_recorder.complete(first, now + 7);
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
+        if (collx_trace_tag(record) != COLLX_TRACE_COMPLETION)
+            continue;
+        collx_trace_record event;
+        ASSERT_TRUE(collx_trace_event_of(trace.get(), record, &event));
+        EXPECT_EQ(event.event_small.kind, COLLX_BARRIER);
+        EXPECT_EQ(record->completion.when_ns - event.event.begin_ns, 7u);
+        return;
+    }
+    FAIL() << "no completion";
+}
+
+TEST(Trace, ThreadsShareAFile)
+{
+    TraceFolder folder;
+    const int threads = 4, calls = 10000;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  std::vector<std::thread> all;
+                  for (int t = 0; t < threads; t++)
+                      all.emplace_back([t] {
+                          uint32_t comm = trace_comm((uint64_t)t + 10, 0, 1, "");
+                          for (uint32_t i = 0; i < calls; i++) {
+                              uint64_t now = collx_clock_ns();
+                              trace_event(COLLX_BCAST, comm, i, now, now, (uint64_t)t,
+                                          collx_recorder.site(__builtin_return_address(0)));
+                          }
+                      });
+                  for (std::thread &thread : all)
+                      thread.join();
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->invalid, 0u);
+    EXPECT_EQ(trace->events, (uint64_t)threads * calls);
+    std::vector<uint32_t> next(threads);
+    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
+        ASSERT_LT(record->event.bytes, (uint64_t)threads);
+        ASSERT_EQ(trace->comms[record->event.comm].global, record->event.bytes + 10);
+        ASSERT_EQ(record->event.sequence, next[record->event.bytes]++);
+    }
+}
+
+TEST(Trace, LimitIsKept)
+{
+    TraceFolder folder;
+    const uint64_t limit = COLLX_TRACE_HEADER + 2 * COLLX_TRACE_WINDOW + 5000;
+    std::string said;
+    ASSERT_EQ(in_process_with_stderr(
+                  [&] {
+                      collx_trace_setup setup = trace_setup(folder, 0, 1);
+                      setup.limit = limit;
+                      open_or_die(setup);
+                      uint32_t comm = trace_comm(1, 0, 1, "");
+                      for (uint32_t i = 0; i < 10000; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                  },
+                  &said),
+              0);
+    EXPECT_NE(said.find("has reached the limit"), std::string::npos) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    EXPECT_LE(std::filesystem::file_size(folder.file(0)), limit);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_GT(trace->events, 8000u);
+    EXPECT_EQ(trace->events + trace->header.dropped, 10000u);
+    EXPECT_NE(problem_of(trace).find("the limit was reached"), std::string::npos);
+}
+
+TEST(Trace, LimitThatNothingFitsIn)
+{
+    TraceFolder folder;
+    collx_trace_setup setup = trace_setup(folder, 0, 1);
+    char why[512];
+    setup.limit = 1000;
+    EXPECT_EQ(collx_recorder.open(&setup, why, sizeof why), -EINVAL);
+    EXPECT_NE(strstr(why, "COLLX_TRACE_LIMIT"), nullptr);
+}
+
+// Neither SIGXFSZ nor anything else may reach the program.
+TEST(Trace, FileSizeLimitOfTheShell)
+{
+    TraceFolder folder;
+    std::string said;
+    ASSERT_EQ(in_process_with_stderr(
+                  [&] {
+                      struct rlimit limit = {500000, 500000};
+                      setrlimit(RLIMIT_FSIZE, &limit);
+                      open_or_die(trace_setup(folder, 0, 1));
+                      uint32_t comm = trace_comm(1, 0, 1, "");
+                      for (uint32_t i = 0; i < 20000; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                  },
+                  &said),
+              0);
+    EXPECT_NE(said.find(strerror(EFBIG)), std::string::npos) << said;
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_GT(trace->events, 4000u);
+    EXPECT_EQ(trace->events + trace->header.dropped, 20000u);
+    EXPECT_NE(problem_of(trace).find(strerror(EFBIG)), std::string::npos);
+}
+
+TEST(Trace, FullDisk)
+{
+    TraceFolder folder;
+    std::string said;
+    std::filesystem::create_directory(folder.path);
+    int status = in_process_with_stderr(
+        [&] {
+            // A mount of our own, which goes with the process.
+            if (unshare(CLONE_NEWNS) || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+                mount("none", folder.path.c_str(), "tmpfs", 0, "size=600k"))
+                _exit(77);
+            open_or_die(trace_setup(folder, 0, 1));
+            uint32_t comm = trace_comm(1, 0, 1, "");
+            for (uint32_t i = 0; i < 20000; i++)
+                barrier_now(comm, i);
+            collx_recorder.close();
+            Trace trace = open_trace(folder.file(0));
+            ASSERT_TRUE(trace);
+            EXPECT_GT(trace->events, 8000u);
+            EXPECT_EQ(trace->events + trace->header.dropped, 20000u);
+
+            std::ofstream(folder.path + "/rest") << std::string(700000, 'x');
+            collx_trace_setup setup = trace_setup(folder, 1, 2);
+            char why[512] = "";
+            EXPECT_EQ(collx_recorder.open(&setup, why, sizeof why), -ENOSPC);
+            EXPECT_NE(strstr(why, strerror(ENOSPC)), nullptr) << why;
+            EXPECT_FALSE(std::filesystem::exists(folder.file(1)));
+        },
+        &said);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        GTEST_SKIP() << "may not mount a small file system to fill";
+    ASSERT_EQ(status, 0) << said;
+    EXPECT_NE(said.find(strerror(ENOSPC)), std::string::npos) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(Trace, FolderThatCannotBe)
+{
+    TraceFolder folder;
+    collx_trace_setup setup = trace_setup(folder, 0, 1);
+    char why[512];
+    const std::string deep = folder.path + "/a/b", file = folder.root + "/file";
+    setup.dir = deep.c_str();
+    EXPECT_EQ(collx_recorder.open(&setup, why, sizeof why), -ENOENT);
+    EXPECT_NE(strstr(why, deep.c_str()), nullptr);
+    EXPECT_NE(strstr(why, "COLLX_TRACE"), nullptr);
+    std::ofstream(file) << "x";
+    setup.dir = file.c_str();
+    EXPECT_EQ(collx_recorder.open(&setup, why, sizeof why), -ENOTDIR);
+    setup.dir = "/proc";
+    EXPECT_LT(collx_recorder.open(&setup, why, sizeof why), 0);
+    EXPECT_EQ(trace_event(COLLX_BARRIER, 0, 0, 1, 2), UINT64_MAX);
+    EXPECT_EQ(collx_recorder.site(__builtin_return_address(0)), 0u);
+    collx_recorder.close();
+}
+
+TEST(Trace, ChildrenOfAForkDoNotWrite)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t comm = trace_comm(1, 0, 1, "");
+                  uint64_t now = collx_clock_ns();
+                  EXPECT_EQ(in_process([&] {
+                                EXPECT_EQ(trace_event(COLLX_BCAST, comm, 0, now, now), UINT64_MAX);
+                                collx_recorder.close();
+                            }),
+                            0);
+                  EXPECT_NE(trace_event(COLLX_BARRIER, comm, 0, now, now), UINT64_MAX);
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->events, 1u);
+    EXPECT_NE(trace->header.end_ns, 0u);
+}
+
+TEST(Trace, SessionsHaveNoRank)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, -1, 0));
+                  collx_recorder.close();
+              }),
+              0);
+    int found = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path)) {
+        EXPECT_EQ(entry.path().filename().string().rfind("pid-", 0), 0u) << entry.path();
+        EXPECT_TRUE(open_trace(entry.path().string()));
+        found++;
+    }
+    EXPECT_EQ(found, 1);
+}
+
+TEST(Trace, EarlierRunIsReplacedARunningOneIsNot)
+{
+    TraceFolder folder;
+    for (uint64_t job = 1; job <= 2; job++)
+        ASSERT_EQ(in_process([&] {
+                      collx_trace_setup setup = trace_setup(folder, 0, 1);
+                      setup.job = job;
+                      open_or_die(setup);
+                      collx_recorder.close();
+                  }),
+                  0);
+    EXPECT_EQ(open_trace(folder.file(0))->header.job, 2u);
+
+    ASSERT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, 0, 1);
+                  setup.job = 3;
+                  open_or_die(setup);
+                  EXPECT_EQ(in_process([&] {
+                                setup.job = 4;
+                                open_or_die(setup);
+                                collx_recorder.close();
+                            }),
+                            0);
+                  collx_recorder.close();
+              }),
+              0);
+    EXPECT_EQ(open_trace(folder.file(0))->header.job, 3u);
+    size_t files = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path)) {
+        files++;
+        EXPECT_NE(entry.path().filename().string()[0], '.');
+    }
+    EXPECT_EQ(files, 2u);
+}
+
+TEST(Trace, DoesNotTouchErrno)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  errno = 42;
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t comm = trace_comm(1, 0, 1, "x");
+                  for (uint32_t i = 0; i < 10000; i++)
+                      trace_event(COLLX_BCAST, comm, i, 1, 2, 8,
+                                  collx_recorder.site(__builtin_return_address(0)));
+                  collx_recorder.close();
+                  EXPECT_EQ(errno, 42);
+              }),
+              0);
+}
+
+__attribute__((noinline)) uint32_t site_here()
+{
+    uint32_t site = collx_recorder.site(__builtin_return_address(0));
+    asm volatile("");
+    return site;
+}
+
+// A library that only passes MPI calls on is not where the program made them.
+TEST(Trace, CallSitesAreInTheProgram)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t sites[4];
+                  for (volatile int i = 0; i < 2; i = i + 1) // one place, not unrolled
+                      sites[i] = site_here();
+                  EXPECT_EQ(sites[0], sites[1]);
+                  sites[2] = passing_on_site(collx_recorder.site);
+                  sites[3] = passing_on_site(collx_recorder.site);
+                  EXPECT_NE(sites[2], sites[0]);
+                  EXPECT_NE(sites[2], sites[3]); // two places here, one place there
+                  uint32_t comm = trace_comm(1, 0, 1, "");
+                  for (uint32_t i = 0; i < 4; i++)
+                      barrier_now(comm, i, sites[i]);
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
+        const collx_trace_read_site &site = trace->sites[record->event.site];
+        EXPECT_NE(site.offset, 0u);
+        EXPECT_NE(strstr(trace->modules[site.module].path, "trace-test"), nullptr)
+            << trace->modules[site.module].path;
+    }
+}
+
+TEST(Trace, SitesCanBeLeftOut)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, 0, 1);
+                  setup.call_sites = 0;
+                  open_or_die(setup);
+                  EXPECT_EQ(collx_recorder.site(__builtin_return_address(0)), 0u);
+              }),
+              0);
+}
+
+std::string slurp(const std::string &path)
+{
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+void spit(const std::string &path, const std::string &bytes)
+{
+    unlink(path.c_str()); // to overwrite a file may mean to wait for the disk
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), (std::streamsize)bytes.size());
+}
+
+// A small trace with everything in it.
+std::string sample(const TraceFolder &folder)
+{
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 2));
+                  uint32_t comm = trace_comm(1, 0, 2, "MPI_COMM_WORLD");
+                  uint32_t site = collx_recorder.site(__builtin_return_address(0));
+                  for (uint32_t i = 0; i < 20; i++) {
+                      uint64_t now = collx_clock_ns();
+                      uint64_t event = trace_event(COLLX_ALLREDUCE, comm, i, now, now, 8, site,
+                                                   i % 2 ? COLLX_BLOCKING : COLLX_NONBLOCKING);
+                      if (i % 2 == 0)
+                          collx_recorder.complete(event, now + 1);
+                  }
+                  collx_recorder.close();
+              }),
+              0);
+    return slurp(folder.file(0));
+}
+
+TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
+{
+    TraceFolder folder;
+    const std::string good = sample(folder), path = folder.root + "/rank-000003.collx";
+    const struct {
+        std::string bytes;
+        const char *says;
+    } cases[] = {
+        {"", "it is empty"},
+        {"hello", "not a collx trace"},
+        {std::string(10000, '\0'), "not a collx trace"},
+        {good.substr(0, 100), "truncated"},
+        {good.substr(0, 8) + std::string("\2\0\0\0", 4) + good.substr(12), "format version 2"},
+        {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
+        {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
+    };
+    for (const auto &each : cases) {
+        spit(path, each.bytes);
+        std::string why;
+        EXPECT_FALSE(open_trace(path, &why));
+        EXPECT_EQ(why.rfind("rank-000003.collx: ", 0), 0u) << why;
+        EXPECT_NE(why.find(each.says), std::string::npos) << why;
+    }
+    std::string why;
+    EXPECT_FALSE(open_trace(folder.root, &why));
+    EXPECT_NE(why.find("not a collx trace"), std::string::npos) << why;
+    EXPECT_FALSE(open_trace(folder.root + "/none.collx", &why));
+    EXPECT_NE(why.find(strerror(ENOENT)), std::string::npos) << why;
+}
+
+TEST(TraceReader, CutAnywhereShowsWhatIsThere)
+{
+    TraceFolder folder;
+    const std::string good = sample(folder), path = folder.root + "/cut.collx";
+    uint64_t before = 0;
+    for (size_t size = COLLX_TRACE_HEADER; size <= good.size(); size += 7) {
+        spit(path, good.substr(0, size));
+        Trace trace = open_trace(path);
+        ASSERT_TRUE(trace);
+        EXPECT_EQ(trace->invalid, 0u);
+        EXPECT_EQ(count_events(trace.get()), trace->events);
+        EXPECT_GE(trace->events, before);
+        before = trace->events;
+    }
+    EXPECT_GT(before, 18u);
+}
+
+TEST(TraceReader, FileThatIsCutWhileItIsRead)
+{
+    TraceFolder folder;
+    sample(folder);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_EQ(truncate(folder.file(0).c_str(), 10), 0);
+    EXPECT_LE(count_events(trace.get()), 20u);
+}
+
+// Whatever the bytes, the reader ends, keeps to its arrays and says when something is wrong.
+TEST(TraceReader, AnyBytes)
+{
+    TraceFolder folder;
+    const std::string good = sample(folder), path = folder.root + "/bad.collx";
+    std::mt19937 random(20); // the same every time
+    for (int round = 0; round < 4000; round++) {
+        std::string bytes = good;
+        for (unsigned i = 0, n = 1 + random() % 8; i < n; i++) {
+            size_t at = random() % 4
+                            ? COLLX_TRACE_HEADER + random() % (bytes.size() - COLLX_TRACE_HEADER)
+                            : random() % COLLX_TRACE_HEADER;
+            bytes[at] = random() % 3 ? (char)random() : (char)(bytes[at] ^ (1 << random() % 8));
+        }
+        if (round % 5 == 0)
+            bytes.resize(random() % bytes.size());
+        spit(path, bytes);
+        std::string why;
+        Trace trace = open_trace(path, &why);
+        if (!trace) {
+            ASSERT_EQ(why.rfind("bad.collx: ", 0), 0u) << why;
+            continue;
+        }
+        problem_of(trace);
+        while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
+            if (collx_trace_tag(record) == COLLX_TRACE_EVENT) {
+                ASSERT_LT(record->event.comm, trace->comms_count);
+                ASSERT_LT(record->event.site, trace->sites_count);
+                ASSERT_LT(trace->sites[record->event.site].module, trace->modules_count);
+                ASSERT_LT(record->event_small.route, trace->routes_count);
+                ASSERT_LT(record->event_small.kind, COLLX_KINDS);
+                ASSERT_LE(record->event.begin_ns, record->event.end_ns);
+            } else {
+                collx_trace_record event;
+                collx_trace_event_of(trace.get(), record, &event);
+            }
+        }
+    }
+}
+
+} // namespace
