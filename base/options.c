@@ -169,9 +169,8 @@ static int understand(const char *word, const char *value, unsigned *id, int64_t
             break;
     }
     if (*id == COLLX_OPTIONS) {
-        snprintf(
-            why, size, "'%.40s' is not an option%s", word,
-            collx_nearest_hint(&nearest, "; `collx info` lists all there are", hint, sizeof hint));
+        snprintf(why, size, "'%.40s' is not an option%s", word,
+                 collx_nearest_hint(&nearest, hint, sizeof hint));
         return COLLX_EINVALID;
     }
     if (!table[*id].in_policy) {

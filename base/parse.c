@@ -232,10 +232,23 @@ static unsigned distance(const char *a, const char *b)
     return last[columns];
 }
 
+static bool is_listed(const char *all, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = all; (at = strstr(at, name)); at++)
+        if ((at == all || at[-1] == ' ') && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
 void collx_nearest_offer(struct collx_nearest *nearest, const char *name)
 {
-    size_t length = strlen(nearest->word);
+    size_t length = strlen(nearest->word), listed = strlen(nearest->all);
 
+    if (!is_listed(nearest->all, name))
+        snprintf(nearest->all + listed, sizeof nearest->all - listed, "%s%s", listed ? ", " : "",
+                 name);
     if (length > WORD_MAX || strlen(name) > WORD_MAX)
         return;
     unsigned d = distance(nearest->word, name);
@@ -245,12 +258,13 @@ void collx_nearest_offer(struct collx_nearest *nearest, const char *name)
     }
 }
 
-char *collx_nearest_hint(const struct collx_nearest *nearest, const char *otherwise, char *text,
-                         size_t size)
+char *collx_nearest_hint(const struct collx_nearest *nearest, char *text, size_t size)
 {
     if (nearest->name)
         snprintf(text, size, "; did you mean '%s'?", nearest->name);
+    else if (strchr(nearest->all, ','))
+        snprintf(text, size, "; there are %s", nearest->all);
     else
-        snprintf(text, size, "%s", otherwise);
+        snprintf(text, size, "; there is %s", *nearest->all ? nearest->all : "none");
     return text;
 }

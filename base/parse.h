@@ -47,16 +47,18 @@ int collx_range_parse(enum collx_type type, const char *text, int64_t min,
 char *collx_range_format(enum collx_type type, const struct collx_range *range, int64_t min,
                          char *text, size_t size);
 
-/* Finds the name that somebody probably meant: set `word`, offer all names; then `name` is the
- * nearest one, or NULL if none is near enough to be worth mentioning. */
+/* Finds the name that somebody probably meant, and keeps a list of all names for the case that
+ * none is near: set `word`, offer every name once or more; then `name` is the nearest, or NULL if
+ * none is near enough to be worth a guess. */
 struct collx_nearest {
     const char *word, *name;
     unsigned distance;
+    char all[COLLX_WHY_MAX / 2]; /* "barrier, bcast" */
 };
 void collx_nearest_offer(struct collx_nearest *nearest, const char *name);
 
-/* "; did you mean 'NAME'?", or `otherwise` where there is no near name.  Returns `text`. */
-char *collx_nearest_hint(const struct collx_nearest *nearest, const char *otherwise, char *text,
-                         size_t size);
+/* The end of a message: "; did you mean 'bcast'?" or "; there are barrier, bcast".  Valid as long
+ * as `text`, which it returns. */
+char *collx_nearest_hint(const struct collx_nearest *nearest, char *text, size_t size);
 
 #endif

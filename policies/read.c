@@ -17,19 +17,15 @@ static int find_word(struct collx_yaml *yaml, struct collx_place place, const ch
                      const char *const *words, const char *where)
 {
     struct collx_nearest nearest = {.word = word};
-    char hint[COLLX_WHY_MAX], all[COLLX_WHY_MAX / 2];
-    size_t length = (size_t)snprintf(all, sizeof all, "; there are ");
+    char hint[COLLX_WHY_MAX / 2];
 
     for (int i = 0; words[i]; i++) {
         if (strcmp(word, words[i]) == 0)
             return i;
         collx_nearest_offer(&nearest, words[i]);
-        if (length < sizeof all)
-            length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
-                                       words[i]);
     }
     collx_yaml_complain(yaml, place, "unknown key '%.40s' %s%s", word, where,
-                        collx_nearest_hint(&nearest, all, hint, sizeof hint));
+                        collx_nearest_hint(&nearest, hint, sizeof hint));
     return -1;
 }
 
@@ -55,8 +51,7 @@ static int collective(const char *word, char *hint, size_t size)
             collx_nearest_offer(&nearest, name);
     }
     snprintf(hint, size, "'%.40s' is not a collective%s", word,
-             collx_nearest_hint(&nearest, "; there are barrier, bcast and allreduce", text,
-                                sizeof text));
+             collx_nearest_hint(&nearest, text, sizeof text));
     return -1;
 }
 
@@ -71,9 +66,7 @@ static int operation(const char *word, char *hint, size_t size)
         collx_nearest_offer(&nearest, collx_op_name(op));
     }
     snprintf(hint, size, "'%.40s' is not a reduction operation%s", word,
-             collx_nearest_hint(&nearest,
-                                "; write sum, max and so on, or user for those that a program made",
-                                text, sizeof text));
+             collx_nearest_hint(&nearest, text, sizeof text));
     return -1;
 }
 

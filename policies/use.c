@@ -95,43 +95,22 @@ static bool read_wish(struct collx_yaml *yaml, struct fy_node *node, struct wish
     return true;
 }
 
-/* "pmpi, shm, nx": what there is for any of these collectives; offers each name. */
-static char *list_algorithms(uint32_t kinds, struct collx_nearest *nearest, char *text, size_t size)
-{
-    size_t length = (size_t)snprintf(text, size, "; there are pmpi");
-
-    collx_nearest_offer(nearest, "pmpi");
-    for (unsigned i = 0; collx_algorithms[i]; i++) {
-        const char *name = collx_algorithms[i]->name;
-        bool before = false;
-
-        for (unsigned j = 0; j < i; j++)
-            before |= strcmp(collx_algorithms[j]->name, name) == 0 &&
-                      kinds >> collx_algorithms[j]->kind & 1;
-        if (before || !(kinds >> collx_algorithms[i]->kind & 1))
-            continue;
-        collx_nearest_offer(nearest, name);
-        if (length < size)
-            length += (size_t)snprintf(text + length, size - length, ", %s", name);
-    }
-    return text;
-}
-
 static void say_unknown(struct collx_yaml *yaml, const struct wish *wish, uint32_t kinds)
 {
     struct collx_nearest nearest = {.word = wish->name};
-    char all[COLLX_WHY_MAX / 2], hint[COLLX_WHY_MAX / 2];
+    char hint[COLLX_WHY_MAX / 2];
+    bool exists = false;
 
-    list_algorithms(kinds, &nearest, all, sizeof all);
-    for (unsigned i = 0; collx_algorithms[i]; i++)
-        if (strcmp(collx_algorithms[i]->name, wish->name) == 0) {
-            collx_yaml_complain(yaml, wish->place,
-                                "'%s' does none of the collectives of this rule%s", wish->name,
-                                all);
-            return;
-        }
-    collx_yaml_complain(yaml, wish->place, "'%.40s' is not an algorithm%s", wish->name,
-                        collx_nearest_hint(&nearest, all, hint, sizeof hint));
+    for (unsigned i = 0; collx_algorithms[i]; i++) {
+        exists |= strcmp(collx_algorithms[i]->name, wish->name) == 0;
+        if (kinds >> collx_algorithms[i]->kind & 1)
+            collx_nearest_offer(&nearest, collx_algorithms[i]->name);
+    }
+    collx_nearest_offer(&nearest, "pmpi");
+    collx_yaml_complain(yaml, wish->place, "'%.40s' %s%s", wish->name,
+                        exists ? "does none of the collectives of this rule"
+                               : "is not an algorithm",
+                        collx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 /* The value of a parameter.  0, or COLLX_EINVALID and why. */
@@ -139,24 +118,19 @@ static int parse_value(const struct collx_param *param, const char *text, int64_
                        size_t size)
 {
     struct collx_nearest nearest = {.word = text};
-    char all[COLLX_WHY_MAX / 4], hint[COLLX_WHY_MAX / 4];
-    size_t length;
+    char hint[COLLX_WHY_MAX / 2];
 
     if (!param->words)
         return collx_value_parse(COLLX_NUMBER, text, param->min, param->max, value, why, size);
-    length = (size_t)snprintf(all, sizeof all, "; there are ");
     for (int64_t i = 0; param->words[i]; i++) {
         if (strcmp(text, param->words[i]) == 0) {
             *value = i;
             return 0;
         }
         collx_nearest_offer(&nearest, param->words[i]);
-        if (length < sizeof all)
-            length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
-                                       param->words[i]);
     }
     snprintf(why, size, "'%.40s' is not right%s", text,
-             collx_nearest_hint(&nearest, all, hint, sizeof hint));
+             collx_nearest_hint(&nearest, hint, sizeof hint));
     return COLLX_EINVALID;
 }
 
@@ -166,8 +140,7 @@ static bool set_param(struct collx_yaml *yaml, const struct wish *wish, unsigned
 {
     const char *name = wish->param[p].name;
     struct collx_nearest nearest = {.word = name};
-    char why[COLLX_WHY_MAX / 2], all[COLLX_WHY_MAX / 2] = "; it has no parameters";
-    size_t length = 0;
+    char why[COLLX_WHY_MAX];
     bool known = false;
 
     for (unsigned q = 0; q < p; q++)
@@ -184,9 +157,6 @@ static bool set_param(struct collx_yaml *yaml, const struct wish *wish, unsigned
             const struct collx_param *param = &algorithm->params[i];
 
             collx_nearest_offer(&nearest, param->name);
-            if (length < sizeof all)
-                length += (size_t)snprintf(all + length, sizeof all - length, "%s%s",
-                                           length ? ", " : "; it has ", param->name);
             if (strcmp(param->name, name) != 0)
                 continue;
             known = true;
@@ -200,7 +170,7 @@ static bool set_param(struct collx_yaml *yaml, const struct wish *wish, unsigned
     }
     if (!known)
         collx_yaml_complain(yaml, wish->param[p].place, "%s has no parameter '%.40s'%s", wish->name,
-                            name, collx_nearest_hint(&nearest, all, why, sizeof why));
+                            name, collx_nearest_hint(&nearest, why, sizeof why));
     return known;
 }
 

@@ -159,16 +159,21 @@ void collx_yaml_finish(struct collx_yaml *yaml)
 struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key)
 {
     const struct fy_mark *mark = NULL;
-    void *state = NULL;
+    int sign = 0;
 
     /* A collection stands where the first thing in it stands. */
     while (node && !mark) {
         struct fy_node *inner = NULL;
+        void *state = NULL;
 
-        state = NULL;
         if (fy_node_is_scalar(node)) {
             struct fy_token *token = fy_node_get_scalar_token(node);
+            enum fy_node_style style = fy_node_get_style(node);
+
             mark = token ? fy_token_start_mark(token) : NULL;
+            /* libfyaml's mark is behind the quote or the *. */
+            sign =
+                style == FYNS_SINGLE_QUOTED || style == FYNS_DOUBLE_QUOTED || style == FYNS_ALIAS;
         } else if (fy_node_is_mapping(node)) {
             struct fy_node_pair *pair = fy_node_mapping_iterate(node, &state);
             inner = pair ? fy_node_pair_key(pair) : NULL;
@@ -177,7 +182,7 @@ struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key
         }
         node = inner;
     }
-    return mark ? (struct collx_place){mark->line + 1, mark->column + 1} : key;
+    return mark ? (struct collx_place){mark->line + 1, mark->column + 1 - sign} : key;
 }
 
 bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,

@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
             collx_nearest_offer(&nearest, commands[i].name);
         argp_error(state, "'%s' is not a command%s", arg,
-                   collx_nearest_hint(&nearest, "; there are info and policy", hint, sizeof hint));
+                   collx_nearest_hint(&nearest, hint, sizeof hint));
         return EINVAL;
     }
     if (key == ARGP_KEY_NO_ARGS) {

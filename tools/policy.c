@@ -59,18 +59,15 @@ static unsigned word(struct argp_state *state, const char *option, const char *t
                      const char *(*name)(unsigned), unsigned least, unsigned count)
 {
     struct collx_nearest nearest = {.word = text};
-    char all[COLLX_WHY_MAX], hint[COLLX_WHY_MAX];
-    size_t length = (size_t)snprintf(all, sizeof all, "; there are");
+    char hint[COLLX_WHY_MAX];
 
     for (unsigned i = least; i < count; i++) {
         if (strcmp(text, name(i)) == 0)
             return i;
         collx_nearest_offer(&nearest, name(i));
-        if (length < sizeof all)
-            length += (size_t)snprintf(all + length, sizeof all - length, " %s", name(i));
     }
     argp_error(state, "--%s: there is no '%s'%s", option, text,
-               collx_nearest_hint(&nearest, all, hint, sizeof hint));
+               collx_nearest_hint(&nearest, hint, sizeof hint));
     return least;
 }
 

@@ -1,0 +1,281 @@
+/* What a policy makes of a communicator: choices, and their explanation. */
+#include "tests/policy_test.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+extern "C" {
+#include "base/options.h"
+#include "policies/match.h"
+}
+
+namespace
+{
+
+const collx_facts four_nodes = {64, 4, 16, 16}, one_node = {8, 1, 8, 8}, uneven = {10, 2, 3, 7};
+
+std::shared_ptr<collx_policy> policy_of(const std::string &rules)
+{
+    Reading reading = read_text("version: 1\nrules:\n" + rules);
+
+    EXPECT_EQ(reading.messages, Lines()) << rules;
+    return reading.policy;
+}
+
+/* A plan as text: "first..last ops rule algorithm; …" */
+std::string plan(const collx_policy &policy, const collx_facts &facts, const char *comm,
+                 collx_kind kind, uint64_t refused = 0)
+{
+    collx_choice choice[64];
+    int count = collx_policy_plan(&policy, &facts, comm, kind, refused, choice, 64);
+    std::string text;
+
+    for (int i = 0; i < count; i++) {
+        char range[COLLX_VALUE_MAX * 2], line[256];
+        snprintf(line, sizeof line, "%s%s %x %d %s", i ? "; " : "",
+                 collx_range_format(COLLX_NUMBER, &choice[i].bytes, 0, range, sizeof range),
+                 choice[i].ops, (int)choice[i].rule,
+                 choice[i].algorithm ? choice[i].algorithm->name : "pmpi");
+        text += line;
+    }
+    return text;
+}
+
+TEST(PolicyPlan, TakesTheFirstRuleThatMatches)
+{
+    auto policy = policy_of(" - match: { bytes: 1KiB..8KiB }\n   use: nx\n"
+                            " - match: { bytes: ..1MiB }\n   use: [shm, pmpi]\n");
+
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE),
+              "..1023 ffffffff 1 shm; 1024..8192 ffffffff 0 nx; 8193..1048576 ffffffff 1 shm; "
+              "1048577.. ffffffff -1 pmpi");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_ALLREDUCE),
+              "..1023 ffffffff 1 pmpi; 1024..8192 ffffffff 0 nx; 8193..1048576 ffffffff 1 pmpi; "
+              "1048577.. ffffffff -1 pmpi");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_BARRIER), "any ffffffff 1 shm");
+}
+
+TEST(PolicyPlan, TellsOpsApart)
+{
+    auto policy = policy_of(" - match: { op: [sum, max], bytes: ..8 }\n   use: nx\n"
+                            " - use: shm\n");
+
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE),
+              "..8 12 0 nx; ..8 ffffffed 1 shm; 9.. ffffffff 1 shm");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_BCAST), "any ffffffff 1 shm")
+        << "what has no op is matched by no op, and does not fall apart at sizes of other rules";
+}
+
+TEST(PolicyPlan, MatchesCommunicators)
+{
+    auto policy = policy_of(" - match: { comm: \"io-?*\" }\n   use: pmpi\n"
+                            " - match: { nodes: 2.., ranks_per_node: 4.. }\n   use: nx\n"
+                            " - match: { nodes: 2.., ranks: ..10 }\n   use: tree\n"
+                            " - use: shm\n");
+
+    EXPECT_EQ(plan(*policy, one_node, "io-7", COLLX_BCAST), "any ffffffff 0 pmpi");
+    EXPECT_EQ(plan(*policy, one_node, "io-", COLLX_BCAST), "any ffffffff 3 shm");
+    EXPECT_EQ(plan(*policy, one_node, "", COLLX_BCAST), "any ffffffff 3 shm");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_ALLREDUCE), "any ffffffff 1 nx");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_BCAST), "any ffffffff 1 pmpi");
+    EXPECT_EQ(plan(*policy, uneven, "x", COLLX_BCAST), "any ffffffff 2 tree")
+        << "all nodes have to be in ranks_per_node";
+}
+
+TEST(PolicyPlan, PassesOverWhatWasRefused)
+{
+    auto policy = policy_of(" - use: [shm, nx(n=4)]\n");
+    collx_choice choice[4];
+
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE), "any ffffffff 0 shm");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, 1 << 2), "any ffffffff 0 nx");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, 1 << 2 | 1 << 4),
+              "any ffffffff 0 pmpi");
+    ASSERT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_ALLREDUCE, 1 << 2, choice, 4),
+              1);
+    EXPECT_EQ(choice[0].args.value[0], 4);
+    ASSERT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_BARRIER, 1 << 0, choice, 4), 1);
+    EXPECT_EQ(choice[0].args.value[0], 1) << "the barrier's first parameter is another one";
+    EXPECT_EQ(choice[0].args.value[1], 4);
+}
+
+TEST(PolicyPlan, SaysWhenThereIsNoRoom)
+{
+    auto policy = policy_of(" - match: { bytes: 1KiB..8KiB }\n   use: nx\n - use: shm\n");
+    collx_choice choice[3];
+
+    EXPECT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_BCAST, 0, choice, 2), -E2BIG);
+    EXPECT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_BCAST, 0, choice, 3), 3);
+}
+
+/* Against the definition: for any size and op, exactly one choice, which is that of the first rule
+ * that matches. */
+TEST(PolicyPlan, AgreesWithItsDefinition)
+{
+    std::mt19937 random(2);
+
+    for (int round = 0; round < 300; round++) {
+        collx_policy policy = {};
+        collx_choice choice[512];
+
+        policy.rules = 1 + random() % 8;
+        for (uint32_t r = 0; r < policy.rules; r++) {
+            collx_rule &rule = policy.rule[r];
+            rule.kinds = 1 + random() % 7;
+            rule.ops = random() % 2 ? UINT32_MAX : (uint32_t)random() % (1 << COLLX_OP_COUNT) & ~1u;
+            strcpy(rule.comm, random() % 4 ? "*" : "y*");
+            rule.ranks = rule.nodes = rule.node_ranks = {1, random() % 8 ? INT64_MAX : 2};
+            rule.bytes.first = random() % 20;
+            rule.bytes.last = random() % 3 ? rule.bytes.first + random() % 20 : INT64_MAX;
+            rule.uses = 1;
+            strcpy(rule.use[0].name, "pmpi");
+        }
+        for (collx_kind kind : {COLLX_BARRIER, COLLX_BCAST, COLLX_ALLREDUCE}) {
+            int count = collx_policy_plan(&policy, &one_node, "x", kind, 0, choice, 512);
+            ASSERT_GT(count, 0);
+            for (int i = 1; i < count; i++)
+                ASSERT_LE(choice[i - 1].bytes.first, choice[i].bytes.first);
+            for (int64_t bytes = 0; bytes < (kind == COLLX_BARRIER ? 1 : 50); bytes++) {
+                for (int op = kind == COLLX_ALLREDUCE ? 1 : 0;
+                     op < (kind == COLLX_ALLREDUCE ? COLLX_OP_COUNT : 1); op++) {
+                    uint32_t expected = UINT32_MAX, found = 0;
+                    char why[COLLX_WHY_MAX];
+                    for (uint32_t r = policy.rules; r-- > 0;)
+                        if (!collx_rule_fits(&policy.rule[r], &one_node, "x", kind, why,
+                                             sizeof why) &&
+                            collx_range_has(&policy.rule[r].bytes, bytes) &&
+                            policy.rule[r].ops >> op & 1)
+                            expected = r;
+                    for (int i = 0; i < count; i++)
+                        if (collx_range_has(&choice[i].bytes, bytes) && choice[i].ops >> op & 1) {
+                            ASSERT_EQ(choice[i].rule, expected) << bytes << " bytes, op " << op;
+                            found++;
+                        }
+                    ASSERT_EQ(found, 1u) << bytes << " bytes, op " << op;
+                }
+            }
+        }
+    }
+}
+
+TEST(PolicyPlan, HandsOverOnlyWhatIsInUse)
+{
+    auto policy = policy_of(" - match: { ranks: 2 }\n   use: nx\n - use: shm\n");
+    collx_policy copy;
+
+    memset((void *)&copy, 0xff, sizeof copy);
+    memcpy((void *)&copy, policy.get(), collx_policy_size(policy.get()));
+    EXPECT_LT(collx_policy_size(policy.get()), 8192u);
+    EXPECT_EQ(plan(copy, one_node, "x", COLLX_BCAST), plan(*policy, one_node, "x", COLLX_BCAST));
+}
+
+TEST(PolicyPlan, MatchesNames)
+{
+    EXPECT_TRUE(collx_glob("*", ""));
+    EXPECT_TRUE(collx_glob("a*c*e", "abcde"));
+    EXPECT_TRUE(collx_glob("a*", "a"));
+    EXPECT_TRUE(collx_glob("*ab", "aab"));
+    EXPECT_TRUE(collx_glob("", ""));
+    EXPECT_FALSE(collx_glob("", "a"));
+    EXPECT_FALSE(collx_glob("a", ""));
+    EXPECT_FALSE(collx_glob("a?", "a"));
+    EXPECT_FALSE(collx_glob("*ab", "aba"));
+    EXPECT_FALSE(collx_glob("a?c", "a*c"));
+    EXPECT_TRUE(collx_glob("a*c", "a?c"));
+}
+
+TEST(PolicyShipped, DefaultIsWhatIsBuiltIn)
+{
+    Reading reading = read_file(COLLX_TEST_POLICIES "/default.yaml");
+    collx_policy &read = *reading.policy;
+
+    ASSERT_EQ(reading.messages, Lines());
+    memcpy(read.source, collx_policy_builtin()->source, sizeof read.source);
+    for (uint32_t r = 0; r < read.rules; r++)
+        read.rule[r].line = 0;
+    EXPECT_EQ(memcmp(&read, collx_policy_builtin(), sizeof read), 0);
+}
+
+TEST(PolicyOptions, AreAppliedButDoNotOverrideTheEnvironment)
+{
+    char spin[] = "COLLX_SPIN=5";
+    char *const environment[] = {spin, nullptr};
+    Reading reading =
+        read_text("version: 1\noptions: { spin: 7, stall: 1min }\nrules: [ use: shm ]\n");
+
+    ASSERT_EQ(reading.messages, Lines());
+    collx_options_load(environment, nullptr);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 30000) << "reading alone sets nothing";
+    collx_policy_apply_options(reading.policy.get());
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 60000);
+    EXPECT_EQ(collx_option_origin(COLLX_OPTION_STALL), COLLX_FROM_POLICY);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_SPIN), 5);
+    EXPECT_EQ(collx_option_origin(COLLX_OPTION_SPIN), COLLX_FROM_ENVIRONMENT);
+}
+
+Lines explain(collx_policy &policy, const collx_facts &facts, collx_kind kind, int64_t bytes,
+              uint64_t refused = 0)
+{
+    Lines lines;
+
+    strcpy(policy.source, "site.yaml");
+    collx_policy_explain(&policy, &facts, "MPI_COMM_WORLD", kind, refused, bytes, COLLX_OP_SUM,
+                         keep_line, &lines);
+    return lines;
+}
+
+const char *const example = " - match: { ranks: ..32 }\n   use: nx\n"
+                            " - match: { bytes: ..8KiB, op: [sum, max] }\n"
+                            "   use: [shm, \"nx(n=6, mode=exchange)\", pmpi]\n"
+                            " - match: { bytes: ..1MiB }\n   use: [shm]\n";
+
+TEST(PolicyExplain, OneCall)
+{
+    auto policy = policy_of(example);
+
+    EXPECT_EQ(explain(*policy, four_nodes, COLLX_ALLREDUCE, 1024),
+              Lines({"allreduce of 1KiB, op sum, on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on "
+                     "each; policy site.yaml",
+                     "  passed  line 3: ranks: 64 is not in ..32", "  rule    line 5",
+                     "  runs    nx(n=6, mode=exchange)",
+                     "          not shm: spans 4 nodes; shm needs all ranks on one",
+                     "          not pmpi: nx(n=6, mode=exchange) comes first"}));
+    EXPECT_EQ(explain(*policy, four_nodes, COLLX_BCAST, 2 << 20),
+              Lines({"bcast of 2MiB on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy "
+                     "site.yaml",
+                     "  passed  line 3: ranks: 64 is not in ..32",
+                     "  passed  line 5: bytes: 2MiB is not in ..8KiB",
+                     "  passed  line 7: bytes: 2MiB is not in ..1MiB", "  rule    none matches",
+                     "  runs    pmpi"}));
+    EXPECT_EQ(explain(*policy, uneven, COLLX_BARRIER, 0),
+              Lines({"barrier on MPI_COMM_WORLD: 10 ranks on 2 nodes, 3 to 7 on each; policy "
+                     "site.yaml",
+                     "  rule    line 3", "  runs    nx(early=1, n=3)"}));
+}
+
+TEST(PolicyExplain, Table)
+{
+    auto policy = policy_of(example);
+
+    EXPECT_EQ(
+        explain(*policy, four_nodes, COLLX_ALLREDUCE, -1),
+        Lines({"allreduce on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy site.yaml",
+               "  bytes                op           rule       runs",
+               "  ..8KiB               sum max      line 5     nx(n=6, mode=exchange)",
+               "      not shm: spans 4 nodes; shm needs all ranks on one",
+               "  ..8KiB               not sum max  line 7     pmpi",
+               "      not shm: spans 4 nodes; shm needs all ranks on one",
+               "  8193..1MiB           any          line 7     pmpi",
+               "      not shm: spans 4 nodes; shm needs all ranks on one",
+               "  1048577..            any          no rule    pmpi"}));
+    EXPECT_EQ(explain(*policy, {64, 1, 64, 64}, COLLX_BARRIER, -1, 1),
+              Lines({"barrier on MPI_COMM_WORLD: 64 ranks on 1 node; policy site.yaml",
+                     "  bytes                op           rule       runs",
+                     "  -                    -            line 7     pmpi",
+                     "      not shm: it could not be set up on all ranks"}));
+}
+
+} // namespace
