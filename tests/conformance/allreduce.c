@@ -18,7 +18,7 @@ static void expect(const struct cf_type *type, const struct cf_op *op, int64_t c
     cf_values(type, op, sum, count, seed, cf_size - 1);
     for (int i = cf_size - 2; i >= 0; i--) {
         cf_values(type, op, mine, count, seed, i);
-        cf_library.reduce_local(mine, sum, (int)count, type->handle, op->handle);
+        cf_values_reduce(type, op, mine, sum, count);
     }
 }
 
@@ -75,7 +75,7 @@ static void one(MPI_Comm comm, const struct cf_type *type, const struct cf_op *o
     else
         cf_same(0);
 
-    if (cf_sampled()) {
+    if (!(cf_routed && cf_library_errs(type, op)) && cf_sampled()) {
         struct cf_buffer reference = cf_buffer_make(CF_REFERENCE, type, count, shift);
 
         cf_values(type, op, mine, count, seed, cf_rank);

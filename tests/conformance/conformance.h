@@ -212,6 +212,11 @@ bool cf_op_allowed(const struct cf_op *op, const struct cf_type *type);
  * can be represented exactly, in whatever order they are combined. */
 void cf_values(const struct cf_type *type, const struct cf_op *op, void *elements, int64_t count,
                uint64_t seed, int rank);
+/* inout = in op inout, by the library's own kernel unless that is known to be wrong. */
+void cf_values_reduce(const struct cf_type *type, const struct cf_op *op, const void *in,
+                      void *inout, int64_t count);
+/* The library's own results are wrong for some values of this type. */
+bool cf_library_errs(const struct cf_type *type, const struct cf_op *op);
 /* Elements of a basic type into a buffer; what lies between their parts stays out of it. */
 void cf_values_put(const struct cf_buffer *buffer, const void *elements);
 /* Clear what does not count: the unused bytes of an x87 number; the sign of zeros. */

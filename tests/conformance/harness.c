@@ -93,16 +93,22 @@ static void library_init(void)
 #endif
 }
 
-static void on_alarm(int signal_number)
+/* Say which case it was; what has been printed so far would not. */
+static void on_signal(int number)
 {
     char text[400];
-    int length = snprintf(text, sizeof text, "# rank %d: %s: not over within %d s: %s\n", cf_rank,
-                          area_name, area_seconds, main_label);
+    int length;
 
-    (void)signal_number;
-    if (write(STDERR_FILENO, text, (size_t)length) < 0)
-        _exit(4);
-    _exit(3);
+    if (number == SIGALRM)
+        length = snprintf(text, sizeof text, "# rank %d: %s: not over within %d s: %s\n", cf_rank,
+                          area_name, area_seconds, main_label);
+    else
+        length = snprintf(text, sizeof text, "# rank %d: %s: %s: %s\n", cf_rank, area_name,
+                          strsignal(number), label);
+    if (write(STDERR_FILENO, text, (size_t)length) < 0 || number == SIGALRM)
+        _exit(3);
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 void cf_harness_init(void)
@@ -143,7 +149,10 @@ void cf_harness_init(void)
 
         memcpy(random_bytes + i, &value, 8);
     }
-    signal(SIGALRM, on_alarm);
+    signal(SIGALRM, on_signal);
+    signal(SIGSEGV, on_signal);
+    signal(SIGBUS, on_signal);
+    signal(SIGABRT, on_signal);
 }
 
 void cf_harness_finish(void)

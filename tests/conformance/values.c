@@ -107,20 +107,36 @@ static int64_t small(enum cf_op_kind op, uint64_t r, int rank, bool is_signed)
     return is_signed && (r & 256) ? -value : value;
 }
 
-static uint64_t integer(enum cf_op_kind op, uint64_t r, int rank, bool is_signed, size_t size)
+static bool is_unsigned(const struct cf_type *type)
 {
-    switch (op) {
+    return type->kind == CF_BYTE || (type->kind >= CF_U8 && type->kind <= CF_U64);
+}
+
+/* MPICH 4.0 takes the maximum of unsigned numbers as if they were signed, as Open MPI 4.1 does with
+ * MPI_UNSIGNED_LONG, while it takes MPI_OFFSET for unsigned.  The standard is what counts. */
+bool cf_library_errs(const struct cf_type *type, const struct cf_op *op)
+{
+    return (is_unsigned(type) || type->handle == MPI_OFFSET) &&
+           (op->kind == CF_MAX || op->kind == CF_MIN);
+}
+
+static uint64_t integer(const struct cf_type *type, const struct cf_op *op, uint64_t r, int rank)
+{
+    switch (op->kind) {
     case CF_SUM:
     case CF_PROD:
         /* Unsigned numbers wrap around, by the rules of C. */
-        if (!is_signed && size >= 4)
+        if (is_unsigned(type) && type->size >= 4)
             return r;
-        return (uint64_t)small(op, r, rank, is_signed);
+        return (uint64_t)small(op->kind, r, rank, !is_unsigned(type));
     case CF_LAND:
     case CF_LOR:
     case CF_LXOR:
-        return !truth(op, r) ? 0 : r & 64 ? 1 : r | 4;
+        return !truth(op->kind, r) ? 0 : r & 64 ? 1 : r | 4;
     default:
+        /* Only collx can be tested with numbers whose top bit is set. */
+        if (!cf_routed && cf_library_errs(type, op))
+            return r & (UINT64_MAX >> (65 - 8 * type->size));
         return r;
     }
 }
@@ -179,22 +195,22 @@ void cf_values(const struct cf_type *type, const struct cf_op *op, void *element
     memset(elements, 0, (size_t)(count * type->extent));
     switch (type->kind) {
     case CF_I8:
-        FILL(int8_t, integer(k, r, rank, true, 1));
+        FILL(int8_t, integer(type, op, r, rank));
     case CF_I16:
-        FILL(int16_t, integer(k, r, rank, true, 2));
+        FILL(int16_t, integer(type, op, r, rank));
     case CF_I32:
-        FILL(int32_t, integer(k, r, rank, true, 4));
+        FILL(int32_t, integer(type, op, r, rank));
     case CF_I64:
-        FILL(int64_t, integer(k, r, rank, true, 8));
+        FILL(int64_t, integer(type, op, r, rank));
     case CF_BYTE:
     case CF_U8:
-        FILL(uint8_t, integer(k, r, rank, false, 1));
+        FILL(uint8_t, integer(type, op, r, rank));
     case CF_U16:
-        FILL(uint16_t, integer(k, r, rank, false, 2));
+        FILL(uint16_t, integer(type, op, r, rank));
     case CF_U32:
-        FILL(uint32_t, integer(k, r, rank, false, 4));
+        FILL(uint32_t, integer(type, op, r, rank));
     case CF_U64:
-        FILL(uint64_t, integer(k, r, rank, false, 8));
+        FILL(uint64_t, integer(type, op, r, rank));
     case CF_F32:
         FILL(float, real(k, r, rank));
     case CF_F64:
@@ -268,6 +284,35 @@ void cf_values_clear_padding(const struct cf_buffer *buffer)
     if (__LDBL_MANT_DIG__ == 64)
         for (int64_t i = 0; i < count; i++)
             memset(buffer->data + i * step + X87, 0, STORED - X87);
+}
+
+#define EXTREME(ctype)                                                                             \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        ctype a = ((const ctype *)in)[i], *b = (ctype *)inout + i;                                 \
+        if (op->kind == CF_MAX ? a > *b : a < *b)                                                  \
+            *b = a;                                                                                \
+    }                                                                                              \
+    break
+
+void cf_values_reduce(const struct cf_type *type, const struct cf_op *op, const void *in,
+                      void *inout, int64_t count)
+{
+    if (!cf_library_errs(type, op)) {
+        cf_library.reduce_local(in, inout, (int)count, type->handle, op->handle);
+        return;
+    }
+    switch (type->kind) {
+    case CF_U8:
+        EXTREME(uint8_t);
+    case CF_U16:
+        EXTREME(uint16_t);
+    case CF_U32:
+        EXTREME(uint32_t);
+    case CF_U64:
+        EXTREME(uint64_t);
+    default:
+        EXTREME(int64_t);
+    }
 }
 
 static void clear_signs(unsigned char *data, int64_t count, size_t size)
