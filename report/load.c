@@ -171,7 +171,8 @@ static void drop_doubles(struct collx_summary *summary)
 {
     struct collx_collector *collector = summary->collector;
 
-    qsort(collector->files, collector->files_count, sizeof *collector->files, by_rank);
+    if (collector->files_count)
+        qsort(collector->files, collector->files_count, sizeof *collector->files, by_rank);
     for (uint32_t i = 1; i < collector->files_count;) {
         const struct collx_trace *first = collector->files[i - 1].trace;
         const struct collx_trace *second = collector->files[i].trace;

@@ -7,7 +7,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-const char *argp_program_version = "collx-report " COLLX_RELEASE;
+/* argp looks for it by name. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "collx-report " COLLX_RELEASE;
 
 static const struct collx_format *const formats[] = {&collx_format_text, &collx_format_csv,
                                                      &collx_format_json};

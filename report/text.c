@@ -271,41 +271,64 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
     return error;
 }
 
+static void print_paragraph(FILE *out, const char *text)
+{
+    enum { WIDTH = 96 };
+    int column = 0;
+
+    putc('\n', out);
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column && column + 1 + word > WIDTH) {
+            putc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, column ? " %.*s" : "%.*s", word, text);
+        text += word + strspn(text + word, " ");
+    }
+    putc('\n', out);
+}
+
 /* In words, about the collective that costs most. */
 static int print_insight(FILE *out, const struct collx_summary *summary)
 {
     struct collx_row *rows;
     size_t count;
     int error = collx_summary_rows(summary, COLLX_BY_COLLECTIVE, &rows, &count);
+    char text[1024];
 
     if (error || !count)
         return error;
     const struct collx_row *row = &rows[0];
-    const char *name = collx_mpi_name(row->key.kind, row->key.form);
     double wait = percent(row->wait_ns, row->matched_ns);
     double late = percent(row->last, row->last_of);
+    /* More often than twice its turn: somebody is slow, and not just anybody. */
+    bool same = row->ranks > 2 ? late >= 200.0 / row->ranks : late >= 75;
 
-    fprintf(out, "\n%.0f%% of the time in collectives is %s.",
-            percent(row->time_ns, summary->time_ns), name);
-    if (row->matched && wait >= 25) {
-        /* More often than twice its turn: somebody is slow, and not just anybody. */
-        bool same = late >= 200.0 / row->ranks || (row->ranks == 2 && late >= 75);
-        fprintf(out, "  %.0f%% of that was waiting for the last rank", wait);
-        if (same)
-            fprintf(out,
-                    "; rank %d was last in %.0f%% of the calls.\nWhat that rank does before them "
-                    "is worth a look: faster collectives do not shorten these waits.",
-                    summary->ranks[row->rank_last].number, late);
-        else
-            fprintf(out, ", now this one, now that one.\nThe work between the calls takes unequal "
-                         "time; faster collectives do not shorten these waits.");
-    } else if (row->matched) {
-        fprintf(out,
-                "  Only %.0f%% of that was waiting for the last rank: the rest is the collective\n"
-                "itself, which a faster route shortens.",
-                wait);
-    }
-    putc('\n', out);
+    int length = snprintf(text, sizeof text, "%.0f%% of the time in collectives is %s.",
+                          percent(row->time_ns, summary->time_ns),
+                          collx_mpi_name(row->key.kind, row->key.form));
+    char *more = text + length;
+    size_t room = sizeof text - (size_t)length;
+    if (row->matched && wait >= 25 && same)
+        snprintf(
+            more, room,
+            " %.0f%% of that was waiting for the last rank; rank %d was last in %.0f%% of the "
+            "calls. What that rank does before them is worth a look: faster collectives do not "
+            "shorten these waits.",
+            wait, summary->ranks[row->rank_last].number, late);
+    else if (row->matched && wait >= 25)
+        snprintf(more, room,
+                 " %.0f%% of that was waiting for the last rank, now this one, now that one: the "
+                 "work between the calls takes unequal time. Faster collectives do not shorten "
+                 "these waits.",
+                 wait);
+    else if (row->matched)
+        snprintf(more, room,
+                 " Only %.0f%% of that was waiting for the last rank: the rest is the collective "
+                 "itself, which a faster route shortens.",
+                 wait);
+    print_paragraph(out, text);
     collx_rows_destroy(rows, count);
     return 0;
 }
