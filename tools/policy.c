@@ -168,6 +168,17 @@ struct chosen {
     char **argv;
 };
 
+static void say_no_command(struct argp_state *state, const char *arg)
+{
+    struct collx_nearest nearest = {.word = arg};
+    char hint[COLLX_WHY_MAX];
+
+    collx_nearest_offer(&nearest, "check");
+    collx_nearest_offer(&nearest, "explain");
+    argp_error(state, "'%s' is not a command%s", arg,
+               collx_nearest_hint(&nearest, hint, sizeof hint));
+}
+
 static error_t parse_command(int key, char *arg, struct argp_state *state)
 {
     struct chosen *chosen = state->input;
@@ -183,7 +194,7 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
     else if (strcmp(arg, "explain") == 0)
         chosen->main = explain;
     else
-        argp_error(state, "'%s' is not a command; there are check and explain", arg);
+        say_no_command(state, arg);
     chosen->name = arg;
     chosen->argc = state->argc - state->next + 1;
     chosen->argv = state->argv + state->next - 1;

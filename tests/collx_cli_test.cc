@@ -1,0 +1,217 @@
+/* The collx command, as people type it. */
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace
+{
+
+const std::string policies = COLLX_TEST_SOURCE "/policies/";
+
+struct Outcome {
+    int code;
+    std::string out; /* and what went to stderr */
+};
+
+/* `environment collx arguments`, in a shell without any COLLX_ variable. */
+Outcome run(const std::string &arguments, const std::string &environment = "")
+{
+    Outcome outcome = {-1, ""};
+    std::string command =
+        "env -i " + environment + " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1";
+    FILE *pipe = popen(command.c_str(), "r");
+    char piece[4096];
+
+    while (size_t got = pipe ? fread(piece, 1, sizeof piece, pipe) : 0)
+        outcome.out.append(piece, got);
+    int status = pipe ? pclose(pipe) : -1;
+    if (WIFEXITED(status))
+        outcome.code = WEXITSTATUS(status);
+    return outcome;
+}
+
+bool has(const Outcome &outcome, const std::string &text)
+{
+    return outcome.out.find(text) != std::string::npos;
+}
+
+class TemporaryFile
+{
+  public:
+    explicit TemporaryFile(const std::string &text)
+    {
+        int file = mkstemp(path.data());
+        if (file < 0 || write(file, text.data(), text.size()) != (ssize_t)text.size())
+            abort();
+        close(file);
+    }
+    ~TemporaryFile()
+    {
+        unlink(path.c_str());
+    }
+    std::string path = "/tmp/collx-cli-test-XXXXXX";
+};
+
+TEST(Collx, SaysWhatItIs)
+{
+    EXPECT_EQ(run("--version").out, "collx " COLLX_RELEASE "\n");
+    for (const char *arguments : {"--help", "info --help", "policy --help", "policy check --help",
+                                  "policy explain --help"}) {
+        Outcome help = run(arguments);
+        EXPECT_EQ(help.code, 0) << arguments;
+        EXPECT_TRUE(has(help, "Usage: collx")) << help.out;
+    }
+    EXPECT_TRUE(has(run("--help"), "policy explain"));
+}
+
+TEST(Collx, HelpsWithSlips)
+{
+    struct {
+        const char *arguments, *answer;
+    } const cases[] = {
+        {"", "collx: which command?"},
+        {"inof", "collx: 'inof' is not a command; did you mean 'info'?"},
+        {"start", "collx: 'start' is not a command; there are info, policy"},
+        {"policy", "collx policy: check or explain?"},
+        {"policy chekc", "collx policy: 'chekc' is not a command; did you mean 'check'?"},
+        {"policy check", "collx policy check: which FILE?"},
+        {"info --format xml", "--format: there is no 'xml'; there are text and markdown"},
+        {"info x", "collx info: 'x' is one word too many"},
+        {"policy explain --collective alreduce",
+         "there is no 'alreduce'; did you mean 'allreduce'?"},
+        {"policy explain --collective gather",
+         "there is no 'gather'; there are barrier, bcast, allreduce"},
+        {"policy explain --bytes 1k", "--bytes: '1k' is not right; it has to be a size"},
+        {"policy explain --ranks 0", "--ranks: '0' is too small"},
+        {"policy explain --op sun", "--op: there is no 'sun'; did you mean 'sum'?"},
+        {"policy explain --ranks 2 --nodes 4", "2 ranks cannot be on 4 nodes; give more --ranks"},
+        {"policy explain a b", "one FILE at a time; 'b' is one more"},
+    };
+
+    for (const auto &c : cases) {
+        Outcome slip = run(c.arguments);
+        EXPECT_EQ(slip.code, 64) << c.arguments;
+        EXPECT_TRUE(has(slip, c.answer)) << c.arguments << "\n" << slip.out;
+    }
+}
+
+TEST(Collx, SaysWhenItsOutputIsLost)
+{
+    Outcome full = run("info >/dev/full");
+
+    EXPECT_EQ(full.code, 1);
+}
+
+TEST(CollxInfo, ShowsOptionsAndWhereTheyWereSet)
+{
+    TemporaryFile policy("version: 1\noptions: { stall: 2min, spin: 7 }\nrules: [ use: shm ]\n");
+    Outcome info = run("info", "COLLX_TRACE=/tmp/t COLLX_SPIN=9 COLLX_POLICY=" + policy.path);
+
+    EXPECT_EQ(info.code, 0);
+    EXPECT_TRUE(has(info, "COLLX_TRACE = /tmp/t  (environment)")) << info.out;
+    EXPECT_TRUE(has(info, "COLLX_SPIN = 9  (environment)")) << info.out;
+    EXPECT_TRUE(has(info, "COLLX_STALL = 2min  (" + policy.path + ")")) << info.out;
+    EXPECT_TRUE(has(info, "COLLX_TRACE_LIMIT = 256MiB  (default)")) << info.out;
+
+    Outcome wrong = run("info", "COLLX_STAL=1s COLLX_VERBOSE=yes COLLX_POLICY=/nowhere");
+    EXPECT_EQ(wrong.code, 0);
+    EXPECT_TRUE(has(wrong, "collx: COLLX_STAL is not an option; did you mean COLLX_STALL?"));
+    EXPECT_TRUE(has(wrong, "collx: COLLX_VERBOSE: 'yes' is not right"));
+    EXPECT_TRUE(has(wrong, "/nowhere: cannot be read: No such file or directory"));
+    EXPECT_TRUE(has(wrong, "policy built-in")) << wrong.out;
+}
+
+TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
+{
+    Outcome info = run("info");
+
+    for (const char *line : {"  shm of barrier\n", "  shm of bcast\n", "  shm of allreduce\n",
+                             "      needs: all ranks on one node", "      here: yes\n"})
+        EXPECT_TRUE(has(info, line)) << line << info.out;
+    for (const char *adapter : COLLX_TEST_ADAPTERS)
+        EXPECT_TRUE(has(info, std::string("  libcollx-") + adapter + ".so: needs libmp"))
+            << adapter << info.out;
+    EXPECT_FALSE(has(info, "libcollx-policy.so")) << "no adapter";
+}
+
+TEST(CollxInfo, IsTheReferencePage)
+{
+    std::ifstream page(COLLX_TEST_SOURCE "/docs/options.md");
+    std::stringstream text;
+
+    text << page.rdbuf();
+    EXPECT_EQ(run("info --format markdown", "COLLX_STALL=1s").out, text.str())
+        << "docs/options.md is out of date; renew it with\n"
+           "  build/collx info --format markdown > docs/options.md";
+}
+
+TEST(CollxPolicyCheck, TellsRightFromWrong)
+{
+    TemporaryFile wrong("version: 1\nrules:\n  - use: shmm\n  - usw: shm\n");
+    Outcome right = run("policy check " + policies + "default.yaml " + policies + "template.yaml " +
+                        policies + "pmpi-only.yaml " + policies + "small-messages.yaml");
+    Outcome mixed = run("policy check " + policies + "default.yaml " + wrong.path + " /nowhere");
+
+    EXPECT_EQ(right.code, 0);
+    EXPECT_TRUE(has(right, "template.yaml: right, 4 rules\n")) << right.out;
+    EXPECT_EQ(mixed.code, 1);
+    EXPECT_TRUE(has(mixed, "default.yaml: right, 1 rule\n")) << mixed.out;
+    EXPECT_TRUE(
+        has(mixed, wrong.path + ":3:10: 'shmm' is not an algorithm; did you mean 'shm'?\n"));
+    EXPECT_TRUE(
+        has(mixed, wrong.path + ":4:5: unknown key 'usw' in a rule; did you mean 'use'?\n"));
+    EXPECT_TRUE(has(mixed, "/nowhere: cannot be read: No such file or directory\n"));
+    EXPECT_EQ(run("policy check " + policies + "default.yaml >/dev/full").code, 1);
+}
+
+TEST(CollxPolicyExplain, OneCall)
+{
+    TemporaryFile policy("version: 1\nrules:\n"
+                         "  - match: { bytes: ..512 }\n    use: pmpi\n"
+                         "  - match: { comm: \"s*\", op: max }\n    use: [shm, pmpi]\n");
+    std::string question = "policy explain " + policy.path + " --collective allreduce --bytes 1KiB";
+
+    Outcome spread = run(question + " --ranks 64 --nodes 4 --op max --comm solver");
+    EXPECT_EQ(spread.code, 0);
+    EXPECT_EQ(spread.out.find("allreduce of 1KiB, op max, on solver: 64 ranks on 4 nodes, 16 on "
+                              "each; policy " +
+                              policy.path +
+                              "\n"
+                              "  passed  line 3: bytes: 1KiB is not in ..512\n"
+                              "  rule    line 5\n"
+                              "  runs    pmpi\n"
+                              "          not shm: "),
+              0u)
+        << spread.out;
+    EXPECT_TRUE(has(spread, "spans 4 nodes")) << spread.out;
+    Outcome other = run(question);
+    EXPECT_TRUE(has(other, "op sum, on MPI_COMM_WORLD: 2 ranks on 1 node")) << other.out;
+    EXPECT_TRUE(has(other, "  passed  line 5: comm: 'MPI_COMM_WORLD' does not match 's*'\n"));
+    EXPECT_TRUE(has(other, "  rule    none matches\n  runs    pmpi\n"));
+    EXPECT_TRUE(has(run(question + " --ranks 7 --nodes 2"), "3 to 4 on each"));
+}
+
+TEST(CollxPolicyExplain, TheTablesOfWhatWouldHoldHere)
+{
+    Outcome builtin = run("policy explain");
+    EXPECT_EQ(builtin.code, 0);
+    EXPECT_TRUE(has(builtin, "barrier on MPI_COMM_WORLD: 2 ranks on 1 node; policy built-in\n"));
+    EXPECT_TRUE(has(builtin, "\n  any                  any          built-in   shm\n"))
+        << builtin.out;
+
+    Outcome set =
+        run("policy explain --collective bcast", "COLLX_POLICY=" + policies + "pmpi-only.yaml");
+    EXPECT_EQ(set.out, "bcast on MPI_COMM_WORLD: 2 ranks on 1 node; policy " + policies +
+                           "pmpi-only.yaml\n"
+                           "  bytes                op           rule       runs\n"
+                           "  any                  -            line 7     pmpi\n");
+    EXPECT_EQ(run("policy explain", "COLLX_POLICY=/nowhere").code, 1);
+}
+
+} // namespace

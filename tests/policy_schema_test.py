@@ -1,0 +1,63 @@
+"""The JSON schema agrees with the reader about policies: the shipped ones are right, and what the
+schema can find is found."""
+import copy
+import json
+import pathlib
+import sys
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as error:
+    print(f"SKIP: {error}; install python3-jsonschema and python3-yaml")
+    sys.exit(77)
+
+folder = pathlib.Path(sys.argv[1])
+schema = json.loads((folder / "policy.schema.json").read_text())
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
+failed = 0
+
+
+def expect(right, what, policy):
+    global failed
+    if validator.is_valid(policy) != right:
+        print(f"FAIL: {what}: the schema says it is {'wrong' if right else 'right'}")
+        failed += 1
+
+
+for path in sorted(folder.glob("*.yaml")):
+    text = path.read_text()
+    expect(True, path.name, yaml.safe_load(text))
+    if not text.startswith("# yaml-language-server: $schema=policy.schema.json\n"):
+        print(f"FAIL: {path.name} does not name its schema")
+        failed += 1
+
+rule = {"match": {"collective": "bcast"}, "use": ["shm"]}
+base = {"version": 1, "rules": [rule]}
+for key, good, bad in [
+    ("collective", [["barrier", "bcast"]], ["gather", [], ["bcast", "bcast"]]),
+    ("ranks", [4, "..8", "2..64", "17..", ".."], [0, "a", "1-2"]),
+    ("bytes", [0, "4096", "..8KiB", "64KiB..1MiB", "1MiB.."], [-1, "8kb", "1..2..3"]),
+    ("op", ["sum", ["sum", "user"]], ["none", "sun"]),
+    ("comm", ["MPI_COMM_WORLD", "a*"], ["", 3]),
+    ("size", [], [3]),
+]:
+    for values, right in (good, True), (bad, False):
+        for value in values:
+            policy = copy.deepcopy(base)
+            policy["rules"][0]["match"][key] = value
+            expect(right, f"{key}: {value}", policy)
+for use, right in [
+    ("shm", True), ("nx(n=6)", True), ([{"nx": {"n": 6, "mode": "exchange"}}, "pmpi"], True),
+    ([], False), (None, False), (["nx(n=6", "mode=exchange)"], False), ({"nx": 6}, False),
+]:
+    expect(right, f"use: {use}", {"version": 1, "rules": [{"use": use}]})
+for options, right in [
+    ({"stall": "60s", "spin": -1, "verbose": 1}, True), ({"stall": 30}, False),
+    ({"trace": "/tmp"}, False),
+]:
+    expect(right, f"options: {options}", {**base, "options": options})
+expect(False, "no version", {"rules": [rule]})
+expect(False, "no rules", {"version": 1, "rules": []})
+sys.exit(1 if failed else 0)
