@@ -39,21 +39,21 @@ static uint32_t *futex_of(struct collx_flag *flag)
     return (uint32_t *)&flag->value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-/*   waiter                            poster
- *   1. count itself as a sleeper      a. post the flag
- *   2. fence                          b. fence
- *   3. look at the flag again         c. look whether anybody sleeps: wake all
- *   4. sleep while it is as seen
- * Of 3 and c at least one sees what the other side did before its fence: no post goes unnoticed.
- * Without the fences both could miss, and the waiter would sleep to its limit. */
+/*   waiter                                poster
+ *   1. count itself as a sleeper          a. post the flag
+ *   2. look at the flag again             b. look whether anybody sleeps, and wake all
+ *   3. sleep while it is as seen
+ * 1 and b both read and write `sleepers`, so one comes first.  If 1 does, b sees a sleeper.  If b
+ * does, 1 acquires what b releases, and 2 sees what was posted in a.  Either way no post goes
+ * unnoticed; with a plain look in b, both sides could miss the other, and the waiter would sleep to
+ * its limit. */
 static void sleep_until_posted(struct collx_flag *flag, uint64_t value)
 {
     const struct timespec limit = {.tv_nsec = SLEEP_US * 1000};
 
-    atomic_fetch_add_explicit(&flag->sleepers, 1, memory_order_relaxed); /* 1 */
-    atomic_thread_fence(memory_order_seq_cst);                           /* 2 */
+    atomic_fetch_add_explicit(&flag->sleepers, 1, memory_order_acq_rel); /* 1 */
     uint64_t seen = atomic_load_explicit(&flag->value, memory_order_relaxed);
-    if (seen < value) /* 3, 4 */
+    if (seen < value) /* 2, 3 */
         syscall(SYS_futex, futex_of(flag), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
     atomic_fetch_sub_explicit(&flag->sleepers, 1, memory_order_relaxed);
 }
@@ -62,8 +62,7 @@ void collx_flag_wake(struct collx_flag *flag)
 {
     int keep = errno;
 
-    atomic_thread_fence(memory_order_seq_cst);                       /* b */
-    if (atomic_load_explicit(&flag->sleepers, memory_order_relaxed)) /* c */
+    if (atomic_fetch_add_explicit(&flag->sleepers, 0, memory_order_acq_rel)) /* b */
         syscall(SYS_futex, futex_of(flag), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     errno = keep;
 }

@@ -1,0 +1,43 @@
+/* Ranks without MPI: forked processes, or threads for ThreadSanitizer, that lend an algorithm what
+ * the MPI adapter otherwise lends it. */
+#ifndef COLLX_TESTS_TEAM_H
+#define COLLX_TESTS_TEAM_H
+
+extern "C" {
+#include "algorithms/reduce.h"
+#include "base/algorithm.h"
+#include "hw/shm.h"
+}
+
+#include <functional>
+#include <string>
+
+/* An element for reductions that do not commute: x -> a x + b, modulo 2^64.  Combining two is doing
+ * one after the other, which is associative, and exact. */
+struct Affine {
+    uint64_t a, b;
+};
+
+Affine after(const Affine &first, const Affine &second);
+
+/* One rank's view of a team with one algorithm attached. */
+struct Rank {
+    collx_team team;
+    collx_slot slot;
+    const collx_algorithm *algorithm;
+
+    int barrier();
+    int bcast(void *buf, size_t bytes, int root, bool contiguous = true);
+    int sum(const int64_t *send, int64_t *receive, int64_t count);
+    /* By the lender's reduction, on elements that have to be packed. */
+    int compose(const Affine *send, Affine *receive, int64_t count);
+};
+
+enum class Ranks { processes, threads };
+
+/* Run `body` on every rank of a team.  Returns what went wrong, "" if nothing did: what a body
+ * returns, or how its process died. */
+std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
+                     const std::function<std::string(Rank &)> &body);
+
+#endif
