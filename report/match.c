@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { BUCKETS = 1 << 16 };
-
 #define MEMORY_MAX (256ull << 20) /* for collectives under way */
 
 struct arrival {
@@ -27,7 +25,8 @@ struct meeting {
 };
 
 struct collx_matcher {
-    struct meeting *buckets[BUCKETS];
+    struct meeting **buckets; /* by hash */
+    uint32_t room, count;     /* buckets, a power of two; meetings */
     struct meeting *oldest, *newest;
     uint64_t memory;
 };
@@ -40,7 +39,7 @@ static size_t size_of(const struct meeting *meeting)
 static struct meeting **bucket_of(struct collx_matcher *matcher, uint32_t instance,
                                   uint32_t sequence)
 {
-    return &matcher->buckets[collx_hash(instance, sequence) % BUCKETS];
+    return &matcher->buckets[collx_hash(instance, sequence) & (matcher->room - 1)];
 }
 
 static void forget(struct collx_matcher *matcher, struct meeting *meeting)
@@ -53,12 +52,34 @@ static void forget(struct collx_matcher *matcher, struct meeting *meeting)
     *(meeting->older ? &meeting->older->newer : &matcher->oldest) = meeting->newer;
     *(meeting->newer ? &meeting->newer->older : &matcher->newest) = meeting->older;
     matcher->memory -= size_of(meeting);
+    matcher->count--;
     free(meeting);
+}
+
+/* Where ranks are far apart, or clocks are, many collectives are under way. */
+static bool grow(struct collx_matcher *matcher)
+{
+    uint32_t room = matcher->room ? matcher->room * 2 : 1024;
+    struct meeting **buckets = calloc(room, sizeof *buckets);
+
+    if (!buckets)
+        return false;
+    free(matcher->buckets);
+    matcher->buckets = buckets;
+    matcher->room = room;
+    for (struct meeting *meeting = matcher->oldest; meeting; meeting = meeting->newer) {
+        struct meeting **bucket = bucket_of(matcher, meeting->instance, meeting->sequence);
+        meeting->chain = *bucket;
+        *bucket = meeting;
+    }
+    return true;
 }
 
 static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, uint32_t expected,
                             const struct collx_trace_record *event)
 {
+    if (matcher->count >= matcher->room && !grow(matcher))
+        return NULL;
     struct meeting **bucket = bucket_of(matcher, instance, event->event.sequence);
     struct meeting *meeting;
 
@@ -79,6 +100,7 @@ static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, ui
     *(matcher->newest ? &matcher->newest->newer : &matcher->oldest) = meeting;
     matcher->newest = meeting;
     matcher->memory += size_of(meeting);
+    matcher->count++;
     while (matcher->memory > MEMORY_MAX && matcher->oldest != meeting)
         forget(matcher, matcher->oldest);
     return meeting;
@@ -147,5 +169,7 @@ void collx_matcher_destroy(struct collx_matcher *matcher)
 {
     while (matcher && matcher->oldest)
         forget(matcher, matcher->oldest);
+    if (matcher)
+        free(matcher->buckets);
     free(matcher);
 }
