@@ -64,7 +64,7 @@ static void sizes(MPI_Comm comm)
     for (size_t i = 0; i < cf_sizes_count; i++)
         for (int root = 0; root < cf_size; root++, seed++)
             /* Large ones at two roots: copying them is what takes the time. */
-            if (cf_sizes[i] < 1 << 19 || root == 0 || root == (int)(i % (size_t)cf_size))
+            if (cf_sizes[i] < 1 << 16 || root == 0 || root == (int)(i % (size_t)cf_size))
                 one(comm, byte, cf_sizes[i], byte, cf_sizes[i], root, PLAIN, (unsigned)(seed % 9),
                     seed);
 }
@@ -169,7 +169,7 @@ static void storm(MPI_Comm comm)
 {
     const struct cf_type *byte = cf_basic_find(MPI_BYTE);
     struct cf_random random = {7};
-    int rounds = cf_quick ? 300 : 3000;
+    int rounds = cf_quick ? 300 : cf_size > 4 ? 1000 : 3000;
 
     for (int i = 0; i < rounds; i++) {
         int64_t size = (int64_t)cf_random_below(&random, i % 20 == 0 ? 70000 : 300);

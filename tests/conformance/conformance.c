@@ -2,7 +2,7 @@
  *
  * Run by run.py under LD_PRELOAD=libcollx.so with a policy that forces one algorithm:
  *     conformance [--quick] [--library PART] [--limit SECONDS] AREA…
- * prints a line "area NAME cases N failures N" for each area, and failures to stderr.
+ * prints a line "area NAME cases N failures N seconds N" for each area, and failures to stderr.
  */
 #include "conformance.h"
 

@@ -71,6 +71,9 @@ enum { CF_BOARDS = 8 };
 /* Whether this case is to be compared with the library's own collective too. */
 bool cf_sampled(void);
 
+/* With many ranks a case takes long: each number of them leaves out others of a large family. */
+bool cf_left_out(uint64_t seed);
+
 /* A communicator that collx has set up: it waits for a few calls before it does. */
 void cf_warm_up(MPI_Comm comm);
 MPI_Comm cf_world_dup(void);

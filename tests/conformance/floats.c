@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT_MAX = 20000 };
+enum { COUNT_MAX = 5000 };
 
 /* One floating-point type: elements are read and written as long double. */
 struct real {

@@ -115,7 +115,7 @@ class Runner:
         return command + [self.options.program]
 
     def run(self, areas, policy, trace=None):
-        """(cases and failures of each area that came to its end, what was printed, how it ended)"""
+        """(cases, failures and time of each area that came to its end, what was printed, how it ended)"""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("COLLX_") and name != "LD_PRELOAD"}
         # Where all there is to work as is root, as in a container.
@@ -145,8 +145,10 @@ class Runner:
             ended = f"exit code {process.returncode}" if process.returncode else ""
         except subprocess.TimeoutExpired:
             output, ended = self.kill(process), f"stopped after {AREA_SECONDS * 2} s"
-        results = {name: (int(cases), int(failures)) for name, cases, failures in
-                   re.findall(r"^area (\S+) cases (\d+) failures (\d+)$", output, re.M)}
+        results = {name: (int(cases), int(failures), seconds)
+                   for name, cases, failures, seconds in
+                   re.findall(r"^area (\S+) cases (\d+) failures (\d+) seconds (\S+)$", output,
+                              re.M)}
         return results, output, ended
 
     @staticmethod
@@ -164,7 +166,7 @@ class Runner:
         results, output, ended = self.run(areas, policy)
         details = [line for line in output.splitlines() if not line.startswith("area ")]
         for area in areas:
-            cases, failures = results.get(area, (0, 0))
+            cases, failures, seconds = results.get(area, (0, 0, 0))
             if area not in results:
                 tap.line(False, f"{title}: {area}",
                          [f"did not come to its end ({ended or 'exit code 0'})"] + details[:60])
@@ -173,7 +175,7 @@ class Runner:
                 tap.line(False, f"{title}: {area} ({failures} of {cases} cases failed)",
                          [line for line in details if f": {area}: " in line][:40])
             else:
-                tap.line(True, f"{title}: {area} ({cases} cases)")
+                tap.line(True, f"{title}: {area} ({cases} cases, {seconds} s)")
         if ended and all(area in results and not results[area][1] for area in areas):
             tap.line(False, f"{title}: end of the run", [ended] + details[:60])
 
