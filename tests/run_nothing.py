@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""usage: run_nothing.py BUILD [LAUNCHER...]
+
+Preloaded into what is no MPI program, collx does nothing: same output, same exit code, also when
+every symbol is bound at once.  And what it is made of keeps it that way: it needs libc alone, runs
+nothing when it is loaded, and exports names of MPI alone."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from job import Skip, check, main, run
+
+build = Path(sys.argv[1])
+launchers = sys.argv[2:]
+collx = build / "libcollx.so"
+
+
+def unchanged(command):
+    def case(folder):
+        program = shutil.which(command[0])
+        if not program:
+            raise Skip(f"{command[0]} is not there")
+        plain = run([program, *command[1:]])
+        for bind_now in ("", "1"):
+            preloaded = run([program, *command[1:]],
+                            {"LD_PRELOAD": str(collx), "LD_BIND_NOW": bind_now})
+            for what in ("code", "out", "err"):
+                check(getattr(preloaded, what) == getattr(plain, what),
+                      f"LD_BIND_NOW='{bind_now}': {what} is {getattr(preloaded, what)!r}, "
+                      f"without collx {getattr(plain, what)!r}")
+
+    return case
+
+
+def needs_libc_alone(folder):
+    dynamic = run(["readelf", "-d", "-W", collx]).expect().out
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    check(needed == ["libc.so.6"], f"it needs {needed}")
+
+
+def runs_nothing_when_loaded(folder):
+    # The one word in .init_array, and in .fini_array, is the compiler's own.
+    sections = run(["readelf", "-S", "-W", collx]).expect().out
+    for section in ("init_array", "fini_array"):
+        size = re.search(rf"\.{section}\s+\S+\s+\S+\s+\S+\s+(\S+)", sections)
+        check(not size or int(size[1], 16) <= 8, f"something of ours is in .{section}\n{sections}")
+
+
+def names(library, option):
+    out = run(["nm", "-D", option, library]).expect().out
+    return {line.split()[-1].split("@")[0] for line in out.splitlines()}
+
+
+def exports_names_of_mpi_alone(folder):
+    exported = names(collx, "--defined-only")
+    other = {name for name in exported if not re.fullmatch(r"P?MPI_[A-Z]\w*", name)}
+    check(not other, f"exported: {sorted(other)}")
+    single = {name for name in exported if name.startswith("MPI_") and "P" + name not in exported}
+    single |= {name for name in exported if name.startswith("P") and name[1:] not in exported}
+    check(not single, f"not exported with both names: {sorted(single)}")
+    check({"MPI_Barrier", "MPI_Bcast_c", "PMPI_Allreduce"} <= exported, "no names of MPI")
+
+
+def companions_export_one_symbol(folder):
+    adapters = sorted(build.glob("libcollx-*.so"))
+    check(adapters, "there are no adapters")
+    for library in adapters:
+        exported = names(library, "--defined-only")
+        check(len(exported) == 1, f"{library.name} exports {sorted(exported)}")
+
+
+def adapters_import_nothing_of_collx(folder):
+    """Else a call that an adapter makes could come back to the door."""
+    exported = names(collx, "--defined-only")
+    for library in build.glob("libcollx-*.so"):
+        imported = names(library, "--undefined-only") & exported
+        check(not imported, f"{library.name} imports {sorted(imported)}")
+
+
+cases = [
+    ("true", unchanged(["true"])),
+    ("false", unchanged(["false"])),
+    ("bash", unchanged(["bash", "-c", "echo $((6 * 7)) | cat; (exit 3)"])),
+    ("python without MPI", unchanged(["/usr/bin/python3", "-c", "import threading; print('hello')"])),
+    ("git", unchanged(["git", "--version"])),
+    ("ssh", unchanged(["ssh", "-V"])),
+]
+for launcher in launchers:
+    name = Path(launcher).name
+    words = ["--oversubscribe"] if "openmpi" in name else []
+    cases += [
+        (f"{name}", unchanged([launcher, "--version"])),
+        (f"{name} of a program without MPI",
+         unchanged([launcher, *words, "-n", "2", "sh", "-c", "echo hello; exit 0"])),
+    ]
+cases += [
+    ("it needs libc alone", needs_libc_alone),
+    ("it runs nothing when it is loaded", runs_nothing_when_loaded),
+    ("it exports names of MPI alone", exports_names_of_mpi_alone),
+    ("its companions export one symbol each", companions_export_one_symbol),
+    ("adapters import nothing that collx exports", adapters_import_nothing_of_collx),
+]
+main(cases)
