@@ -1,0 +1,329 @@
+/* Programs that meet bad weather: one for each thing that tests/run_weather.py tries.
+ *
+ * usage: weather CASE; the cases are at the end.
+ */
+#include "tests/programs/check.h"
+
+#include <mpi.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/* A round of what collx routes, checked. */
+static void one_round(MPI_Comm comm, int i)
+{
+    int me, ranks, value, sum = -1;
+
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &ranks);
+    CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    value = me == i % ranks ? 3 * i : -1;
+    CHECK(MPI_Bcast(&value, 1, MPI_INT, i % ranks, comm) == MPI_SUCCESS);
+    CHECK(value == 3 * i);
+    value = me + i;
+    CHECK(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+    CHECK(sum == ranks * (ranks - 1) / 2 + ranks * i);
+}
+
+static void rounds(MPI_Comm comm, int count)
+{
+    for (int i = 0; i < count; i++)
+        one_round(comm, i);
+}
+
+static void start(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static void finish(void)
+{
+    if (rank == 0)
+        printf("good\n");
+    fflush(stdout);
+    MPI_Finalize();
+}
+
+static void plain(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
+static void many(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 2000);
+    finish();
+}
+
+static void kill_myself(int number)
+{
+    (void)number;
+    kill(getpid(), SIGKILL);
+}
+
+/* The last rank dies while it waits in a barrier, to which the others come later. */
+static void killed(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 100);
+    if (rank == size - 1) {
+        struct itimerval soon = {.it_value = {.tv_usec = 200000}};
+        signal(SIGALRM, kill_myself);
+        setitimer(ITIMER_REAL, &soon, NULL);
+    } else {
+        struct timespec later = {.tv_nsec = 600000000};
+        while (nanosleep(&later, &later) && errno == EINTR)
+            ;
+    }
+    for (;;)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Children that end in every way there is, between and after collectives. */
+static void forks(void)
+{
+    int status;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    for (int i = 0; i < 6; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            if (i % 3 == 0)
+                _exit(7);
+            if (i % 3 == 1)
+                exit(7); /* runs what libraries do at exit */
+            execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
+            _exit(1);
+        }
+        one_round(MPI_COMM_WORLD, i);
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        one_round(MPI_COMM_WORLD, i);
+    }
+    status = system("exit 3");
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
+/* A rank that becomes another program. */
+static void exec_away(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+    execl("/bin/sh", "sh", "-c", "exit 0", (char *)NULL);
+}
+
+struct footprint {
+    long fds, maps, kib;
+};
+
+static struct footprint measure(void)
+{
+    struct footprint is = {0};
+    char line[4096];
+
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        is.fds++;
+    closedir(folder);
+    FILE *file = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, file))
+        is.maps++;
+    fclose(file);
+    file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+    CHECK(fscanf(file, "%*s %ld", &pages) == 1);
+    fclose(file);
+    is.kib = pages * (sysconf(_SC_PAGESIZE) / 1024);
+    return is;
+}
+
+/* 10,000 communicators, used and freed; says how much a rank has grown over the last 9,000. */
+static void communicators(void)
+{
+    struct footprint begin = {0}, end;
+    long growth[3], most[3];
+
+    start();
+    for (int i = 0; i < 10000; i++) {
+        MPI_Comm comm;
+        if (i == 1000)
+            begin = measure();
+        if (i % 2)
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        else
+            MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+        rounds(comm, i % 4 == 3 ? 12 : 1); /* some show that they are used, and get a route */
+        MPI_Comm_free(&comm);
+    }
+    end = measure();
+    growth[0] = end.fds - begin.fds;
+    growth[1] = end.maps - begin.maps;
+    growth[2] = end.kib - begin.kib;
+    MPI_Reduce(growth, most, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("growth: fds %ld maps %ld kib %ld\n", most[0], most[1], most[2]);
+    finish();
+}
+
+static void aborts(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank == size - 1)
+        MPI_Abort(MPI_COMM_WORLD, 42);
+    for (;;)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void before_init(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void after_finalize(void)
+{
+    int value = 0, sum;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    MPI_Finalize();
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void no_finalize(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank == 0)
+        printf("good\n");
+    fflush(stdout);
+    exit(0);
+}
+
+static void *thread(void *comm)
+{
+    rounds(*(MPI_Comm *)comm, 300);
+    return NULL;
+}
+
+/* Concurrent collectives on different communicators. */
+static void threads(void)
+{
+    enum { THREADS = 3 };
+    pthread_t id[THREADS];
+    MPI_Comm comm[THREADS];
+    int provided;
+
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (provided < MPI_THREAD_MULTIPLE) {
+        if (rank == 0)
+            printf("skip\n");
+        MPI_Finalize();
+        return;
+    }
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&id[i], NULL, thread, &comm[i]));
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(!pthread_join(id[i], NULL));
+        MPI_Comm_free(&comm[i]);
+    }
+    finish();
+}
+
+static void sessions(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    MPI_Group_free(&group);
+    MPI_Comm_rank(comm, &rank);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+/* Fills /dev/shm when MPI has taken what it needs, and only then uses collectives. */
+static void full_shm(void)
+{
+    static const char zeros[65536];
+    const char *name = "/dev/shm/filled-by-a-test";
+    int fd = -1;
+
+    start();
+    if (rank == 0) {
+        fd = open(name, O_CREAT | O_WRONLY, 0600);
+        CHECK(fd >= 0);
+        for (size_t chunk = sizeof zeros; chunk; chunk /= 2)
+            while (write(fd, zeros, chunk) == (ssize_t)chunk)
+                ;
+    }
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank == 0)
+        unlink(name);
+    finish();
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"plain", plain},
+    {"many", many},
+    {"killed", killed},
+    {"forks", forks},
+    {"exec", exec_away},
+    {"communicators", communicators},
+    {"aborts", aborts},
+    {"before-init", before_init},
+    {"after-finalize", after_finalize},
+    {"no-finalize", no_finalize},
+    {"threads", threads},
+    {"sessions", sessions},
+    {"full-shm", full_shm},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++) {
+        if (!strcmp(cases[i].name, argv[1])) {
+            cases[i].run();
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: weather CASE\n");
+    return 2;
+}

@@ -1,0 +1,327 @@
+#!/usr/bin/python3
+"""usage: run_weather.py BUILD MPI LAUNCHER
+
+Bad weather: whatever goes wrong around collx, the job does what it would do without it, and collx
+says once what happened.  The programs are the cases of tests/programs/weather.c."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from job import Mpi, Report, Skip, check, main, run
+
+RANKS = 3
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+collx = build / "libcollx.so"
+weather = build / "tests" / "programs" / f"weather-{mpi_name}"
+
+
+def job(case, env=None, ranks=RANKS, with_collx=True, wrap=(), **more):
+    """Runs a case; `wrap` are words to put in front of the launcher."""
+    env = dict(env or {})
+    if with_collx:
+        env["LD_PRELOAD"] = collx
+    return run([*wrap, *mpi.command(ranks, [weather, case], env)], **more)
+
+
+def good(result):
+    result.expect()
+    check("good" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
+    return result
+
+
+def spoke(result):
+    return [line for line in result.err.splitlines() if line.startswith("collx: ")]
+
+
+def said_once(result, *words):
+    """Exactly one message has all these words."""
+    lines = [line for line in spoke(result) if all(word in line for word in words)]
+    check(len(lines) == 1, f"{len(lines)} messages with {words}, not one:\n{result.err}")
+
+
+def routes(folder, env=None, case="plain", **more):
+    """Runs a case with a trace and tells the job's result, and calls of the routed three by
+    (route, reason)."""
+    trace = folder / "trace"
+    trace.mkdir(exist_ok=True)
+    result = job(case, {**(env or {}), "COLLX_TRACE": trace}, **more)
+    if "skip\n" in result.out:
+        raise Skip("this MPI library cannot do it")
+    report = Report(build, trace)
+    calls = {}
+    for row in report.json["rows"]:
+        key = row["route"], row["reason"]
+        calls[key] = calls.get(key, 0) + row["calls"]
+    return result, calls
+
+
+def as_nobody_special():
+    """Words that take from root what lets it read and write everything."""
+    if os.geteuid() != 0:
+        return []
+    words = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"]
+    if not shutil.which("setpriv") or run([*words, "true"]).code:
+        raise Skip("root cannot be made an ordinary user here: setpriv fails")
+    return words
+
+
+def own_mounts(*commands):
+    """Words that run what follows where `commands` (mounts) hold, and nowhere else."""
+    words = ["unshare", "-m", "sh", "-c", " && ".join([*commands, 'exec "$@"']), "sh"]
+    if not shutil.which("unshare") or run([*words, "true"]).code:
+        raise Skip("file systems cannot be mounted here: it takes root, or CAP_SYS_ADMIN")
+    return words
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+def bad_policy(prepare, *, wrap=lambda: []):
+    """A policy that cannot be used: said once, and the built-in one holds."""
+
+    def case(folder):
+        words = wrap()
+        policy = prepare(folder)
+        result, calls = routes(folder, {"COLLX_POLICY": policy}, wrap=words)
+        good(result)
+        said_once(result, "the built-in policy", str(policy))
+        check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+    return case
+
+
+def missing_policy(folder):
+    return folder / "not-there.yaml"
+
+
+def unreadable_policy(folder):
+    policy = folder / "secret.yaml"
+    policy.write_text("version: 1\nrules:\n  - use: [pmpi]\n")
+    policy.chmod(0)
+    return policy
+
+
+def huge_policy(folder):
+    policy = folder / "huge.yaml"
+    with policy.open("wb") as file:
+        file.truncate(1 << 40)
+    return policy
+
+
+def folder_as_policy(folder):
+    return folder
+
+
+def pipe_as_policy(folder):
+    pipe = folder / "pipe.yaml"
+    os.mkfifo(pipe)
+    return pipe
+
+
+def wrong_policy(folder):
+    policy = folder / "wrong.yaml"
+    policy.write_text("version: 1\nrules:\n  - usee: [pmpi]\n")
+    return policy
+
+
+def where_it_is_wrong(folder):
+    policy = wrong_policy(folder)
+    result = good(job("plain", {"COLLX_POLICY": policy}))
+    said_once(result, f"{policy}:3:5: ", "usee")
+
+
+ALL_PMPI = "version: 1\nrules:\n  - use: [pmpi]\n"
+
+
+def by_rank(folder, zero, others):
+    """A program that sets COLLX_POLICY to `zero` on rank 0 and to `others` elsewhere; "" unsets."""
+    script = folder / "by-rank"
+    script.write_text(f"""#!/bin/sh
+case ${{PMIX_RANK:-$PMI_RANK}} in
+0) COLLX_POLICY={zero} ;;
+*) COLLX_POLICY={others} ;;
+esac
+export COLLX_POLICY
+LD_PRELOAD={collx} exec {weather} plain
+""")
+    script.chmod(0o755)
+    trace = folder / "trace"
+    trace.mkdir()
+    result = good(mpi.run(RANKS, [script], {"COLLX_TRACE": trace}))
+    report = Report(build, trace)
+    return result, report
+
+
+def policy_on_rank_0_alone(folder):
+    policy = folder / "policy.yaml"
+    policy.write_text(ALL_PMPI)
+    result, report = by_rank(folder, policy, folder / "not-on-this-node.yaml")
+    result.expect_quiet()
+    check(not report.calls(route="shm"), "rank 0's policy does not hold")
+    check(report.calls(route="pmpi", reason="policy"), "no call was decided by the policy")
+
+
+def policy_elsewhere_alone(folder):
+    policy = folder / "policy.yaml"
+    policy.write_text(ALL_PMPI)
+    result, report = by_rank(folder, "", policy)
+    result.expect_quiet()
+    check(report.calls(route="shm"), "another policy than rank 0's holds")
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+def missing_trace(folder):
+    trace = folder / "deep" / "in" / "nowhere"
+    result = good(job("plain", {"COLLX_TRACE": trace}))
+    if trace.is_dir():
+        check(Report(build, trace).calls(), "nothing was traced")
+        result.expect_quiet()
+    else:
+        said_once(result, str(trace))
+
+
+def unwritable_trace(folder):
+    words = as_nobody_special()
+    trace = folder / "trace"
+    trace.mkdir()
+    trace.chmod(0o500)
+    said_once(good(job("plain", {"COLLX_TRACE": trace}, wrap=words)), str(trace))
+
+
+def full_trace(folder):
+    trace = folder / "trace"
+    trace.mkdir()
+    words = own_mounts(f"mount -t tmpfs -o size=256k tmpfs '{trace}'")
+    result = good(job("many", {"COLLX_TRACE": trace}, wrap=words))
+    check(any(str(trace) in line for line in spoke(result)), f"nothing was said\n{result.err}")
+    check(len(spoke(result)) <= RANKS, f"said more than once\n{result.err}")
+
+
+def limited_trace(folder):
+    result, calls = routes(folder, {"COLLX_TRACE_LIMIT": "256KiB"}, case="many")
+    good(result)
+    check(any("limit" in line for line in spoke(result)), f"nothing was said\n{result.err}")
+    check(len(spoke(result)) <= RANKS, f"said more than once\n{result.err}")
+    for file in (folder / "trace").iterdir():
+        check(file.stat().st_size <= 256 << 10, f"{file.name} has {file.stat().st_size} bytes")
+    check(sum(calls.values()), "what was traced before is lost")
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+def shared_memory():
+    return {name for name in os.listdir("/dev/shm") if "collx" in name}
+
+
+def killed(folder):
+    before = shared_memory()
+    plain = job("killed", with_collx=False)
+    result, calls = routes(folder, case="killed")
+    check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}")
+    check(shared_memory() == before, f"left in /dev/shm: {shared_memory() - before}")
+    # 100 rounds of three calls on each rank; the last barriers never ended.
+    ended = sum(calls.values())
+    check(ended >= 300 * RANKS, f"only {ended} events of {300 * RANKS} are in the trace")
+
+
+def aborts(folder):
+    plain = job("aborts", with_collx=False)
+    result, calls = routes(folder, case="aborts")
+    check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}")
+    check(sum(calls.values()) >= 150 * RANKS, "events are missing from the trace")
+
+
+def own_error(case, words):
+    """MPI reports a wrong call as it does without collx."""
+
+    def run_case(folder):
+        plain = job(case, with_collx=False, ranks=1)
+        result = job(case, ranks=1).expect_quiet()
+        check(words in plain.err + plain.out, f"what MPI says has changed:\n{plain.err}")
+        check(words in result.err + result.out, f"MPI does not say so:\n{result.err}")
+        check(result.code == plain.code != 0, f"exit code {result.code}, not {plain.code}")
+
+    return run_case
+
+
+def no_finalize(folder):
+    plain = job("no-finalize", with_collx=False)
+    result, calls = routes(folder, case="no-finalize")
+    check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}")
+    check(sum(calls.values()) == 150 * RANKS, f"not all calls are in the trace: {calls}")
+
+
+def simple(case, expect_route=True, **more):
+    def run_case(folder):
+        result, calls = routes(folder, case=case, **more)
+        good(result).expect_quiet()
+        if expect_route:
+            check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+    return run_case
+
+
+def communicators(folder):
+    def growth(result):
+        return {name: int(value) for name, value in
+                re.findall(r"(fds|maps|kib) (-?\d+)", good(result).out)}
+
+    plain = growth(job("communicators", with_collx=False, ranks=2, timeout=120))
+    with_collx = growth(job("communicators", ranks=2, timeout=120).expect_quiet())
+    check(with_collx["fds"] <= plain["fds"], f"open files: {plain} became {with_collx}")
+    check(with_collx["maps"] <= plain["maps"] + 4, f"mappings: {plain} became {with_collx}")
+    # 9,000 times anything that is forgotten is more than this.
+    check(with_collx["kib"] <= plain["kib"] + 256, f"memory: {plain} became {with_collx}")
+
+
+def full_shm(folder):
+    words = own_mounts("mount -t tmpfs -o size=64m tmpfs /dev/shm")
+    good(job("full-shm", wrap=words)).expect_quiet()
+
+
+def no_adapter(folder):
+    result = good(job("plain", {"COLLX_ADAPTER": folder / "nothing.so"}))
+    said_once(result, "runs without collx")
+    check(len(spoke(result)) == 1, result.err)
+
+
+def more_ranks_than_cores(folder):
+    """6,000 collectives of 8 ranks: a blink, unless ranks spin while others need the core."""
+    ranks = 4 * (os.cpu_count() or 2)
+    good(job("many", ranks=min(ranks, 16), timeout=30)).expect_quiet()
+
+
+main([
+    ("policy: missing", bad_policy(missing_policy)),
+    ("policy: unreadable", bad_policy(unreadable_policy, wrap=as_nobody_special)),
+    ("policy: huge", bad_policy(huge_policy)),
+    ("policy: a folder", bad_policy(folder_as_policy)),
+    ("policy: a pipe that nobody writes to", bad_policy(pipe_as_policy)),
+    ("policy: a word that does not exist", bad_policy(wrong_policy)),
+    ("policy: the message says where", where_it_is_wrong),
+    ("policy: only where rank 0 is", policy_on_rank_0_alone),
+    ("policy: only where rank 0 is not", policy_elsewhere_alone),
+    ("trace: folder missing", missing_trace),
+    ("trace: folder unwritable", unwritable_trace),
+    ("trace: disk full", full_trace),
+    ("trace: limit reached", limited_trace),
+    ("a rank is killed in a barrier", killed),
+    ("MPI_Abort", aborts),
+    ("a call before MPI_Init", own_error("before-init", {
+        "openmpi": "was called before MPI_INIT", "mpich": "before initializing"}[mpi_name])),
+    ("a call after MPI_Finalize", own_error("after-finalize", {
+        "openmpi": "after MPI_FINALIZE", "mpich": "after finalizing"}[mpi_name])),
+    ("no MPI_Finalize", no_finalize),
+    ("ranks fork", simple("forks")),
+    ("a rank becomes another program", simple("exec")),
+    ("threads, each on its own communicator", simple("threads")),
+    ("sessions", simple("sessions")),
+    ("10,000 communicators", communicators),
+    ("/dev/shm is full", full_shm),
+    ("no adapter", no_adapter),
+    ("more ranks than cores", more_ranks_than_cores),
+])
