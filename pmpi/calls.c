@@ -15,39 +15,42 @@ static inline int dispatch(enum collx_kind kind, struct collx_call *call)
 
 /* Two of each: one goes straight to the slot, the other, which the door is given when there is a
  * trace, records it.  The trace reads the call site from the address that we return to, which is
- * the caller's own, since the door only jumped. */
-#define ROUTED(Name, KIND, parameters, ...)                                                        \
+ * the caller's own, since the door only jumped.  What is not set here is left as it is: clearing it
+ * would show in the time of a call. */
+#define ROUTED(Name, KIND, parameters, describe)                                                   \
     static int call_##Name parameters                                                              \
     {                                                                                              \
-        struct collx_call call = {__VA_ARGS__};                                                    \
+        struct collx_call call;                                                                    \
+        describe;                                                                                  \
         return dispatch(KIND, &call);                                                              \
     }                                                                                              \
     static int traced_##Name parameters                                                            \
     {                                                                                              \
-        struct collx_call call = {__VA_ARGS__};                                                    \
+        struct collx_call call;                                                                    \
+        describe;                                                                                  \
         return collx_trace_call(KIND, &call, __builtin_return_address(0));                         \
     }
 
-#define BCAST_FIELDS(is_large)                                                                     \
-    .sbuf = buffer, .rbuf = buffer, .count = count, .datatype = (uintptr_t)type, .root = root,     \
-    .comm = (uintptr_t)comm, .large = is_large
-#define ALLREDUCE_FIELDS(is_large)                                                                 \
-    .sbuf = sendbuf, .rbuf = recvbuf, .count = count, .datatype = (uintptr_t)type,                 \
-    .op = (uintptr_t)op, .comm = (uintptr_t)comm, .large = is_large
+#define BARRIER() call.comm = (uintptr_t)comm
+#define BCAST(is_large)                                                                            \
+    call.sbuf = call.rbuf = buffer, call.count = count, call.datatype = (uintptr_t)type,           \
+    call.root = root, call.comm = (uintptr_t)comm, call.large = is_large
+#define ALLREDUCE(is_large)                                                                        \
+    call.sbuf = sendbuf, call.rbuf = recvbuf, call.count = count, call.datatype = (uintptr_t)type, \
+    call.op = (uintptr_t)op, call.comm = (uintptr_t)comm, call.large = is_large
 
-ROUTED(Barrier, COLLX_BARRIER, (MPI_Comm comm), .comm = (uintptr_t)comm)
+ROUTED(Barrier, COLLX_BARRIER, (MPI_Comm comm), BARRIER())
 ROUTED(Bcast, COLLX_BCAST, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
-       BCAST_FIELDS(false))
+       BCAST(false))
 ROUTED(Bcast_c, COLLX_BCAST,
-       (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm),
-       BCAST_FIELDS(true))
+       (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm), BCAST(true))
 ROUTED(Allreduce, COLLX_ALLREDUCE,
        (const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-       ALLREDUCE_FIELDS(false))
+       ALLREDUCE(false))
 ROUTED(Allreduce_c, COLLX_ALLREDUCE,
        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
         MPI_Comm comm),
-       ALLREDUCE_FIELDS(true))
+       ALLREDUCE(true))
 
 void collx_calls_install(bool traced)
 {
@@ -85,6 +88,7 @@ int collx_call_mpi(enum collx_kind kind, const struct collx_call *call)
 #define TO_MPI(word, KIND)                                                                         \
     static int run_##word(struct collx_slot *slot, struct collx_call *call)                        \
     {                                                                                              \
+        call->route = 0;                                                                           \
         call->reason = (uint8_t)(uintptr_t)slot->state;                                            \
         return collx_call_mpi(KIND, call);                                                         \
     }
@@ -112,6 +116,7 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     struct collx_comm *comm = slot->state;
 
     if (++comm->calls <= COLLX_WARMUP) {
+        call->route = 0;
         call->reason = COLLX_REASON_WARMUP;
         return collx_call_mpi(kind, call);
     }
@@ -124,6 +129,7 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
 static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     (void)slot;
+    call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call), class = MPI_SUCCESS;
     if (error)
