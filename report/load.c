@@ -396,6 +396,28 @@ static int number_routes(struct collx_summary *summary, struct collx_file *file)
     return 0;
 }
 
+/* What is to be said about each file; once for neighbours of which it is the same. */
+static void report_files(struct collx_summary *summary)
+{
+    const struct collx_collector *collector = summary->collector;
+    char problem[256], next[256];
+
+    for (uint32_t i = 0, last; i < collector->files_count; i = last + 1) {
+        const struct collx_trace *trace = collector->files[last = i].trace;
+        if (!collx_trace_problem(trace, problem, sizeof problem))
+            continue;
+        while (last + 1 < collector->files_count &&
+               collx_trace_problem(collector->files[last + 1].trace, next, sizeof next) &&
+               !strcmp(problem, next))
+            last++;
+        const char *name = collector->files[last].trace->name;
+        if (last == i)
+            collx_problem_add(summary, "%s: %s", trace->name, problem);
+        else
+            collx_problem_add(summary, "%s to %s: %s", trace->name, name, problem);
+    }
+}
+
 int collx_load(struct collx_summary *summary, const char *path,
                const struct collx_report_options *options, char *why, size_t size)
 {
@@ -423,6 +445,7 @@ int collx_load(struct collx_summary *summary, const char *path,
     }
     align_clocks(summary);
     report_missing(summary);
+    report_files(summary);
 
     summary->ranks_count = collector->files_count;
     summary->ranks = calloc(summary->ranks_count, sizeof *summary->ranks);
@@ -430,10 +453,6 @@ int collx_load(struct collx_summary *summary, const char *path,
     for (uint32_t i = 0; !error && i < collector->files_count; i++) {
         struct collx_file *file = &collector->files[i];
         const struct collx_trace *trace = file->trace;
-        char problem[256];
-
-        if (collx_trace_problem(trace, problem, sizeof problem))
-            collx_problem_add(summary, "%s", problem);
         summary->damaged |= trace->invalid > 0;
         summary->ranks[i].trace = trace;
         summary->ranks[i].number =

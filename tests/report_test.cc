@@ -331,6 +331,11 @@ TEST(Report, KilledJob)
     EXPECT_EQ(run.status, 0);
     EXPECT_NE(run.out.find("rank-000001.collx: ended without MPI_Finalize"), std::string::npos)
         << run.out;
+    set_times(folder.file(0), 0);
+    run = report(folder, folder.path);
+    EXPECT_NE(run.out.find("rank-000000.collx to rank-000001.collx: ended without MPI_Finalize"),
+              std::string::npos)
+        << run.out;
 }
 
 TEST(Report, MixedUpFiles)

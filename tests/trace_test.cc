@@ -265,6 +265,7 @@ TEST(Trace, LimitIsKept)
     EXPECT_NE(said.find("has reached the limit"), std::string::npos) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     EXPECT_LE(std::filesystem::file_size(folder.file(0)), limit);
+    EXPECT_GT(std::filesystem::file_size(folder.file(0)), limit - COLLX_TRACE_RECORD);
     Trace trace = open_trace(folder.file(0));
     ASSERT_TRUE(trace);
     EXPECT_GT(trace->events, 8000u);

@@ -339,29 +339,21 @@ bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_re
 bool collx_trace_problem(const struct collx_trace *trace, char *text, size_t size)
 {
     const struct collx_trace_header *header = &trace->header;
-    size_t length = 0;
+    const char *ended = header->end_ns ? "" : "ended without MPI_Finalize";
+    char missing[160] = "", damaged[96] = "";
 
-#define SAY(...)                                                                                   \
-    do {                                                                                           \
-        int more = snprintf(text + length, size - length, __VA_ARGS__);                            \
-        if (more > 0)                                                                              \
-            length = length + (size_t)more < size ? length + (size_t)more : size - 1;              \
-    } while (0)
-    SAY("%s: ", trace->name);
-    size_t start = length;
-    if (!header->end_ns)
-        SAY("ended without MPI_Finalize");
-    if (header->dropped && header->stop == COLLX_TRACE_LIMIT)
-        SAY("%sits last %llu events are missing: the limit was reached (COLLX_TRACE_LIMIT)",
-            length > start ? "; " : "", (unsigned long long)header->dropped);
-    else if (header->dropped)
-        SAY("%sits last %llu events are missing: %s", length > start ? "; " : "",
-            (unsigned long long)header->dropped, strerror((int)header->stop_errno));
+    if (header->dropped)
+        snprintf(missing, sizeof missing, "its last %llu events are missing: %s",
+                 (unsigned long long)header->dropped,
+                 header->stop == COLLX_TRACE_LIMIT ? "the limit was reached (COLLX_TRACE_LIMIT)"
+                                                   : strerror((int)header->stop_errno));
     if (trace->invalid)
-        SAY("%sdamaged: %llu records make no sense and were passed over",
-            length > start ? "; " : "", (unsigned long long)trace->invalid);
-#undef SAY
-    return length > start;
+        snprintf(damaged, sizeof damaged,
+                 "damaged: %llu records make no sense and were passed over",
+                 (unsigned long long)trace->invalid);
+    snprintf(text, size, "%s%s%s%s%s", ended, *ended && *missing ? "; " : "", missing,
+             (*ended || *missing) && *damaged ? "; " : "", damaged);
+    return *text;
 }
 
 uint64_t collx_trace_end_ns(const struct collx_trace *trace)

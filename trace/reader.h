@@ -67,8 +67,8 @@ const struct collx_trace_record *collx_trace_next(struct collx_trace *trace, uin
 bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_record *completion,
                           struct collx_trace_record *event);
 
-/* What is to be said about a file that could be read: "ended without MPI_Finalize", events that
- * are missing and why, damage.  False: nothing. */
+/* What is to be said about a file that could be read, without its name: "ended without
+ * MPI_Finalize", events that are missing and why, damage.  False: nothing. */
 bool collx_trace_problem(const struct collx_trace *trace, char *text, size_t size);
 
 /* When the run of this rank ended: header.end_ns, or the end of the last event. */

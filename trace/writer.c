@@ -37,31 +37,35 @@ static void unmap_window(struct collx_trace_writer *writer)
 {
     uint64_t lead = (uintptr_t)writer->window % (uint64_t)sysconf(_SC_PAGESIZE);
 
-    munmap((char *)writer->window - lead, lead + COLLX_TRACE_WINDOW);
+    munmap((char *)writer->window - lead,
+           lead + (writer->end - writer->first) * COLLX_TRACE_RECORD);
     writer->window = NULL;
 }
 
 static int next_window(struct collx_trace_writer *writer)
 {
     uint64_t at = COLLX_TRACE_HEADER + writer->end * COLLX_TRACE_RECORD;
+    uint64_t size = COLLX_TRACE_WINDOW;
 
-    if (writer->limit && at + COLLX_TRACE_WINDOW > writer->limit)
+    if (writer->limit && at + size > writer->limit)
+        size = (writer->limit - at) / COLLX_TRACE_RECORD * COLLX_TRACE_RECORD;
+    if (!size)
         return LIMIT_REACHED;
-    int error = grow(writer->fd, at, at + COLLX_TRACE_WINDOW);
+    int error = grow(writer->fd, at, at + size);
     if (error)
         return error;
 
     /* The header has 4 KiB and pages may have 64: map from the page below, keep what is ours. */
     uint64_t lead = at % (uint64_t)sysconf(_SC_PAGESIZE);
-    char *map = mmap(NULL, lead + COLLX_TRACE_WINDOW, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_POPULATE, writer->fd, (off_t)(at - lead));
+    char *map = mmap(NULL, lead + size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                     writer->fd, (off_t)(at - lead));
     if (map == MAP_FAILED)
         return -errno;
     if (writer->window)
         unmap_window(writer);
     writer->window = (struct collx_trace_record *)(map + lead);
     writer->first = writer->end;
-    writer->end += COLLX_TRACE_WINDOW / COLLX_TRACE_RECORD;
+    writer->end += size / COLLX_TRACE_RECORD;
     return 0;
 }
 
@@ -147,11 +151,11 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     char name[128], fresh[sizeof writer->path];
     int error = -ENAMETOOLONG;
 
-    if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_WINDOW) {
+    if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_RECORD) {
         snprintf(why, size,
                  "COLLX_TRACE_LIMIT is %llu bytes, which no trace fits in; the least is "
                  "%d",
-                 (unsigned long long)limit, COLLX_TRACE_HEADER + COLLX_TRACE_WINDOW);
+                 (unsigned long long)limit, COLLX_TRACE_HEADER + COLLX_TRACE_RECORD);
         return -EINVAL;
     }
     int failed = make_folder(dir, why, size);
