@@ -182,7 +182,8 @@ static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct c
             snprintf(policy->option[policy->options].word,
                      sizeof policy->option[policy->options].word, "%.*s", COLLX_NAME_MAX - 1,
                      pair.key);
-            strcpy(policy->option[policy->options++].value, value);
+            snprintf(policy->option[policy->options].value, sizeof value, "%s", value);
+            policy->options++;
         }
     }
 }

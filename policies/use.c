@@ -85,7 +85,8 @@ static bool read_wish(struct collx_yaml *yaml, struct fy_node *node, struct wish
             !collx_yaml_text(yaml, param.value, param.place, wish->param[wish->params].value,
                              sizeof wish->param[wish->params].value))
             return false;
-        strcpy(wish->param[wish->params++].name, param.key);
+        snprintf(wish->param[wish->params].name, sizeof param.key, "%s", param.key);
+        wish->params++;
     }
     if (collx_yaml_pair(yaml, node, &state, &pair)) {
         collx_yaml_complain(yaml, pair.place,

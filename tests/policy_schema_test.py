@@ -1,9 +1,14 @@
-"""The JSON schema agrees with the reader about policies: the shipped ones are right, and what the
-schema can find is found."""
+"""usage: policy_schema_test.py POLICIES COLLX
+
+The JSON schema agrees with the reader about policies: the same words, the shipped ones are right, and
+what the schema can find is found."""
 import copy
 import json
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 
 try:
     import jsonschema
@@ -58,6 +63,27 @@ for options, right in [
     ({"trace": "/tmp"}, False),
 ]:
     expect(right, f"options: {options}", {**base, "options": options})
+# Asked for a word that does not exist, the reader lists those that do.
+with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+    file.write("version: 1\noptions: { qqqqqqqq: 1 }\nrules:\n"
+               "  - { match: { qqqqqqqq: 1 }, use: shm }\n"
+               "  - { match: { op: qqqqqqqq }, use: shm }\n"
+               "  - { match: { collective: qqqqqqqq }, use: shm }\n")
+    file.flush()
+    said = subprocess.run([sys.argv[2], "policy", "check", file.name], stderr=subprocess.PIPE,
+                          text=True, check=False).stderr
+lists = [set(words.split(", ")) for words in re.findall(r"there are (.*)", said)]
+definitions = schema["definitions"]
+in_schema = [
+    set(schema["properties"]["options"]["properties"]),
+    set(definitions["match"]["properties"]),
+    set(definitions["op"]["enum"]),
+    set(definitions["collective"]["enum"]),
+]
+if lists != in_schema:
+    print(f"FAIL: the reader knows {lists}, the schema {in_schema}")
+    failed += 1
+
 expect(False, "no version", {"rules": [rule]})
 expect(False, "no rules", {"version": 1, "rules": []})
 sys.exit(1 if failed else 0)

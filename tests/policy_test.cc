@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <random>
 #include <sys/stat.h>
@@ -341,7 +341,7 @@ TEST(PolicyRead, TakesOnlyOrdinaryFilesOfSensibleSize)
 TEST(PolicyRead, IsNotKeptBusyByHugeFiles)
 {
     std::string keys, rules = "version: 1\nrules:\n", depth(1 << 19, '[');
-    auto begin = std::chrono::steady_clock::now();
+    std::clock_t begin = std::clock();
 
     for (int i = 0; keys.size() < 900000; i++)
         keys += "k" + std::to_string(i) + ": 1\n";
@@ -352,15 +352,15 @@ TEST(PolicyRead, IsNotKeptBusyByHugeFiles)
         EXPECT_EQ(reading.result, COLLX_EINVALID);
         EXPECT_LE(reading.messages.size(), 51u);
     }
-    /* Without sanitizers it takes a tenth of that. */
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    /* CPU time, for tests run on busy machines; without sanitizers it takes a tenth of that. */
+    EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(PolicyRead, EndsQuicklyOnRulesMadeToBeHardToCheck)
 {
     /* Boxes that overlap in every dimension and never cover the last one. */
     std::string text = "version: 1\nrules:\n";
-    auto begin = std::chrono::steady_clock::now();
+    std::clock_t begin = std::clock();
 
     for (int i = 1; i < COLLX_POLICY_RULES; i++) {
         std::string low = std::to_string(i), high = std::to_string(1000 + 7 * i % 67 * 10);
@@ -370,7 +370,7 @@ TEST(PolicyRead, EndsQuicklyOnRulesMadeToBeHardToCheck)
     text += "  - { use: pmpi }\n";
     Reading reading = read_text(text);
     EXPECT_EQ(reading.messages, Lines());
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 /* Whatever a file says, the reader comes back, and what it lets pass can be planned with. */
