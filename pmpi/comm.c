@@ -22,9 +22,13 @@ _Static_assert(offsetof(struct collx_comm_table, entry) == sizeof(struct collx_c
 
 struct collx_comm_table *_Atomic collx_comms = &empty.table;
 
-/* Guards all that follows, and writing to the table. */
+/* Guards writing to the table.  Never held across a call into MPI: MPI may call deleted() while it
+ * holds a lock of its own, which such a call would wait for. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned used; /* entries that are not free, deleted ones included */
+
+/* Guards the two below.  deleted() does not take it. */
+static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
 static bool types_known;
 
@@ -133,21 +137,25 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static int attach(struct collx_comm *state)
+/* The key under which the state hangs on a communicator. */
+static int find_key(int *key)
 {
     int error = MPI_SUCCESS;
 
+    pthread_mutex_lock(&key_lock);
     if (!types_known)
         collx_types_init();
     types_known = true;
     if (keyval == MPI_KEYVAL_INVALID)
         error = pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
-    return error ? error : pmpi.Comm_set_attr(state->comm, keyval, state);
+    *key = keyval;
+    pthread_mutex_unlock(&key_lock);
+    return error;
 }
 
 struct collx_comm *collx_comm_add(MPI_Comm comm)
 {
-    int inter = 0;
+    int inter = 0, key;
     struct collx_comm *state = calloc(1, sizeof *state);
 
     if (!state)
@@ -161,17 +169,19 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     collx_calls_begin(state);
 
     pthread_mutex_lock(&lock);
-    bool added = publish() && !attach(state);
-    if (added) {
-        struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
-        insert(table, (uintptr_t)comm, state);
-    }
+    bool added = publish();
+    if (added)
+        insert(atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm, state);
     pthread_mutex_unlock(&lock);
-    if (!added) {
-        free(state);
-        return &collx_comm_unknown;
-    }
-    return state;
+    if (added && !find_key(&key) && !pmpi.Comm_set_attr(comm, key, state))
+        return state;
+
+    /* What cannot be freed with its communicator must not be known by its handle. */
+    pthread_mutex_lock(&lock);
+    delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm);
+    pthread_mutex_unlock(&lock);
+    free(state);
+    return &collx_comm_unknown;
 }
 
 void collx_comm_name(struct collx_comm *comm)
@@ -196,9 +206,19 @@ int collx_world_rank(const struct collx_comm *comm)
 
 void collx_comms_finish(void)
 {
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+
+    /* The program makes no other MPI call now, so nobody changes the table meanwhile. */
+    for (unsigned i = 0; i <= table->mask; i++) {
+        if (handle_at(table, i) > DELETED) {
+            struct collx_comm *state = table->entry[i].comm;
+            collx_progress_give(state->never);
+            state->never = MPI_REQUEST_NULL;
+        }
+    }
     collx_self_finish();
     /* The last session may take the key with it.  A later one makes its own. */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&key_lock);
     keyval = MPI_KEYVAL_INVALID;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&key_lock);
 }

@@ -9,8 +9,13 @@ struct spare {
     MPI_Request request;
 };
 
+/* Guards the spares.  Never held across a call into MPI, which may itself be waiting to give us a
+ * request back (see pmpi/comm.c). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct spare *spares;
+
+/* Guards making the communicator; nothing that MPI calls takes it. */
+static pthread_mutex_t self_lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm self;
 static bool made;
 
@@ -19,7 +24,7 @@ int collx_self_init(MPI_Comm comm)
     MPI_Group all, own;
     int error = MPI_SUCCESS, rank;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&self_lock);
     if (!made) {
         error = pmpi.Comm_group(comm, &all);
         if (!error) {
@@ -36,7 +41,7 @@ int collx_self_init(MPI_Comm comm)
             made = true;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&self_lock);
     return error;
 }
 
@@ -81,15 +86,20 @@ void collx_progress_give(MPI_Request request)
 void collx_self_finish(void)
 {
     pthread_mutex_lock(&lock);
-    while (spares) {
-        struct spare *spare = spares;
-        spares = spare->next;
+    struct spare *all = spares;
+    spares = NULL;
+    pthread_mutex_unlock(&lock);
+
+    while (all) {
+        struct spare *spare = all;
+        all = spare->next;
         pmpi.Cancel(&spare->request);
         pmpi.Wait(&spare->request, MPI_STATUS_IGNORE);
         free(spare);
     }
+    pthread_mutex_lock(&self_lock);
     if (made)
         pmpi.Comm_free(&self);
     made = false;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&self_lock);
 }

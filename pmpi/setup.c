@@ -9,7 +9,7 @@
  *   4. Rank 0 makes the segment that the plan's algorithms need; everybody maps it and attaches the
  *      algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
- *      is refused everywhere, and everybody plans again without it.
+ *      is refused everywhere, and all go back to 3, without it.
  *   6. The slots are filled.
  *
  * Whatever happens, the ranks go through the same collectives, and afterwards all decide alike.
@@ -173,7 +173,8 @@ static int count_nodes(const struct card *card, int ranks, struct collx_facts *f
     return 0;
 }
 
-/* 1.  *policy_size and *same_name are the same on all ranks.  0; COLLX_EUNFIT, on all ranks, where they do not fit together; or an MPI error. */
+/* 1.  *policy_size and *same_name are the same on all ranks.  0; COLLX_EUNFIT, on all ranks, where
+ * they do not fit together; or an MPI error. */
 static int exchange_cards(struct setup *setup, uint32_t *policy_size, bool *same_name)
 {
     struct collx_comm *comm = setup->comm;
@@ -276,53 +277,67 @@ static size_t space(const struct setup *setup, const struct collx_algorithm *alg
            ~(size_t)(COLLX_LINE - 1);
 }
 
-/* 4, first half.  0, or a negative errno where this rank has no segment; *error is MPI's. */
-static int map_segment(struct setup *setup, int *error)
+/* 4, first half.  *mapped: this rank has the segment.  0 or an MPI error. */
+static int map_segment(struct setup *setup, bool *mapped)
 {
     struct collx_comm *comm = setup->comm;
     struct address address = {.pid = getpid(), .fd = -1};
     size_t size = sizeof(struct collx_crowd);
-    int failed = 0;
 
     for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++)
         size += space(setup, *each);
     if (comm->rank == 0)
         address.error = collx_shm_create(size, &comm->segment, &address.fd);
-    *error = from_zero(comm, &address, sizeof address);
-    if (address.error)
-        return address.error;
-    if (comm->rank != 0 && !*error)
+    int failed = address.error, error = from_zero(comm, &address, sizeof address);
+    if (comm->rank != 0 && !error && !address.error)
         failed = collx_shm_open(address.pid, address.fd, size, &comm->segment);
-    if (comm->segment)
-        comm->segment_size = size;
-    /* Nobody may close it before everybody has opened it: that is known in step 5. */
+    /* Nobody may close it before everybody has opened it, which is known in step 5. */
     comm->segment_fd = comm->rank == 0 ? address.fd : -1;
-    return failed;
+    comm->segment_size = size;
+    *mapped = comm->segment != NULL;
+    if (failed)
+        collx_warn("rank %d of %s cannot %s %zu KiB of memory to share (%s), so its collectives go "
+                   "another way than through shared memory",
+                   comm->rank, comm->team.name, comm->rank ? "open" : "make", size / 1024,
+                   strerror(-failed));
+    return error;
 }
 
 /* 4, second half: what cannot be attached is refused. */
-static void attach(struct setup *setup, int failed)
+static void attach(struct setup *setup, bool mapped)
 {
     struct collx_comm *comm = setup->comm;
-    char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
     struct collx_args args;
+    size_t offset = sizeof(struct collx_crowd);
 
-    if (!failed)
+    if (mapped)
         collx_crowd_join(comm->segment);
     for (int i = 0; collx_algorithms[i]; i++) {
         const struct collx_algorithm *algorithm = collx_algorithms[i];
+        struct collx_attached *attached = &comm->attached[comm->attached_count];
+
         if (!planned(setup, algorithm, &args))
             continue;
-        struct collx_attached *attached = &comm->attached[comm->attached_count];
-        if (failed || algorithm->attach(&comm->team, &args, memory, &attached->slot)) {
-            setup->refused |= (uint64_t)1 << i;
-        } else {
+        if (mapped && !algorithm->attach(&comm->team, &args, (char *)comm->segment + offset,
+                                         &attached->slot)) {
             attached->algorithm = algorithm;
             attached->route = (uint8_t)(i + 1);
             comm->attached_count++;
+        } else {
+            setup->refused |= (uint64_t)1 << i;
         }
-        memory += space(setup, algorithm);
+        offset += space(setup, algorithm);
     }
+}
+
+static void detach(struct collx_comm *comm)
+{
+    while (comm->attached_count) {
+        struct collx_attached *attached = &comm->attached[--comm->attached_count];
+        attached->algorithm->detach(attached->slot.state);
+    }
+    collx_shm_close(comm->segment, comm->segment_size);
+    comm->segment = NULL;
 }
 
 static int count_algorithms(void)
@@ -334,41 +349,55 @@ static int count_algorithms(void)
     return count;
 }
 
+static bool any_planned(const struct setup *setup)
+{
+    struct collx_args args;
+
+    for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++)
+        if (planned(setup, *each, &args))
+            return true;
+    return false;
+}
+
+/* 3 to 5, once.  *again is the same on all ranks.  0 or an MPI error. */
+static int try_plan(struct setup *setup, bool *again)
+{
+    struct collx_comm *comm = setup->comm;
+    uint64_t refused = setup->refused;
+    bool mapped;
+
+    *again = false;
+    plan(setup);
+    if (!any_planned(setup))
+        return 0;
+    int error = map_segment(setup, &mapped);
+    if (error)
+        return error;
+    attach(setup, mapped);
+    error = any_of(comm, &setup->refused);
+    if (comm->segment_fd >= 0)
+        close(comm->segment_fd);
+    comm->segment_fd = -1;
+    *again = setup->refused != refused;
+    if (*again)
+        detach(comm);
+    return error;
+}
+
 /* 1 to 5.  0, or why nothing comes of it, which is the same on all ranks. */
 static int agree(struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
     uint32_t policy_size;
-    struct collx_args args;
-    bool any = false, same_name;
-    int error;
+    bool same_name, again = true;
 
-    error = exchange_cards(setup, &policy_size, &same_name);
-    error = error ? error : hand_over_policy(setup, policy_size);
+    int error = exchange_cards(setup, &policy_size, &same_name);
+    if (!error)
+        error = hand_over_policy(setup, policy_size);
     if (!error && !same_name)
         error = from_zero(comm, comm->name, sizeof comm->name);
-    if (error)
-        return error;
-    plan(setup);
-    for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++)
-        any |= planned(setup, *each, &args);
-    if (!any)
-        return 0;
-
-    int failed = map_segment(setup, &error);
-    if (error)
-        return error;
-    attach(setup, failed);
-    if (failed)
-        collx_warn("rank %d of %s cannot share memory with rank 0 (%s); without it shm cannot be "
-                   "used there, and another way is taken",
-                   comm->rank, comm->team.name, strerror(-failed));
-    error = any_of(comm, &setup->refused); /* 5 */
-    if (comm->segment_fd >= 0)
-        close(comm->segment_fd);
-    comm->segment_fd = -1;
-    if (!error && setup->refused)
-        plan(setup);
+    while (!error && again)
+        error = try_plan(setup, &again);
     return error;
 }
 
@@ -389,6 +418,7 @@ static void explain(const struct setup *setup)
 
 void collx_comm_setup(struct collx_comm *comm)
 {
+    int keep = errno;
     struct setup *setup = calloc(1, sizeof *setup);
 
     collx_comm_name(comm);
@@ -422,15 +452,14 @@ void collx_comm_setup(struct collx_comm *comm)
     if (setup)
         free(setup->received);
     free(setup);
+    errno = keep;
 }
 
 void collx_comm_teardown(struct collx_comm *comm)
 {
-    for (int i = 0; i < comm->attached_count; i++)
-        comm->attached[i].algorithm->detach(comm->attached[i].slot.state);
+    detach(comm);
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         free(comm->selection[kind]);
     free(comm->attached);
-    collx_shm_close(comm->segment, comm->segment_size);
     collx_progress_give(comm->never);
 }

@@ -7,6 +7,7 @@
 #include "pmpi/types.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,7 @@ uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bo
                             const void *caller)
 {
     struct collx_comm *comm = collx_comm_find(handle);
+    int keep = errno;
 
     if (comm == &collx_comm_unknown && valid)
         comm = collx_comm_add(handle);
@@ -167,7 +169,9 @@ uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bo
         event->comm = comm->traced - 1;
         event->sequence = comm->sequence++;
     }
-    return recorder->event(event);
+    uint64_t number = recorder->event(event);
+    errno = keep;
+    return number;
 }
 
 void collx_trace_complete(uint64_t event)
