@@ -200,10 +200,12 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &calendar);
 
     fprintf(out, "%.100s\n", *header->command ? header->command : "(unknown command)");
-    fprintf(out, "  %u rank%s on %u node%s (%s%s), %s%scollx %s, begun %s\n", summary->ranks_count,
-            summary->ranks_count > 1 ? "s" : "", summary->nodes, summary->nodes > 1 ? "s" : "",
-            header->host, summary->nodes > 1 ? ", …" : "", header->mpi, *header->mpi ? ", " : "",
-            header->release, when);
+    /* Open MPI goes on about where it was packaged. */
+    int mpi = (int)strcspn(header->mpi, ",");
+    fprintf(out, "  %u rank%s on %u node%s (%s%s), %.*s%scollx %s, begun %s\n",
+            summary->ranks_count, summary->ranks_count > 1 ? "s" : "", summary->nodes,
+            summary->nodes > 1 ? "s" : "", header->host, summary->nodes > 1 ? ", …" : "", mpi,
+            header->mpi, mpi ? ", " : "", header->release, when);
     fprintf(out, "  %s from MPI_Init to the end", duration(text, (double)longest));
     fprintf(out, "; %.1f%% of the run time in %llu collective calls", shares / summary->ranks_count,
             (unsigned long long)summary->calls);
@@ -328,6 +330,11 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
                  " Only %.0f%% of that was waiting for the last rank: the rest is the collective "
                  "itself, which a faster route shortens.",
                  wait);
+    length = (int)strlen(text);
+    if (percent(summary->time_ns, summary->run_ns) < 2)
+        snprintf(text + length, sizeof text - (size_t)length,
+                 " All collectives together take %.1f%% of the run time: there is little to win.",
+                 percent(summary->time_ns, summary->run_ns));
     print_paragraph(out, text);
     collx_rows_destroy(rows, count);
     return 0;
