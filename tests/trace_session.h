@@ -14,6 +14,7 @@ extern const struct collx_recorder collx_recorder;
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,4 +103,45 @@ inline int in_process(const std::function<void()> &body)
     int status = -1;
     waitpid(child, &status, 0);
     return status;
+}
+
+struct Closer {
+    void operator()(collx_trace *trace) const
+    {
+        collx_trace_close(trace);
+    }
+};
+using Trace = std::unique_ptr<collx_trace, Closer>;
+
+inline Trace open_trace(const std::string &path, std::string *why = nullptr)
+{
+    collx_trace *trace;
+    char text[512] = "";
+    int error = collx_trace_open(&trace, path.c_str(), text, sizeof text);
+    EXPECT_EQ(error != 0, trace == nullptr);
+    if (why)
+        *why = text;
+    else
+        EXPECT_EQ(error, 0) << text;
+    return Trace(trace);
+}
+
+inline std::string problem_of(const Trace &trace)
+{
+    char text[256] = "";
+    return collx_trace_problem(trace.get(), text, sizeof text) ? text : "";
+}
+
+inline uint64_t count_events(collx_trace *trace)
+{
+    uint64_t count = 0;
+    while (const collx_trace_record *record = collx_trace_next(trace, nullptr))
+        count += collx_trace_tag(record) == COLLX_TRACE_EVENT;
+    return count;
+}
+
+inline void open_or_die(const collx_trace_setup &setup)
+{
+    char why[512] = "";
+    ASSERT_EQ(collx_recorder.open(&setup, why, sizeof why), 0) << why;
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -22,47 +21,6 @@ extern "C" uint32_t passing_on_site(uint32_t (*site)(const void *)); // tests/pa
 
 namespace
 {
-
-struct Closer {
-    void operator()(collx_trace *trace) const
-    {
-        collx_trace_close(trace);
-    }
-};
-using Trace = std::unique_ptr<collx_trace, Closer>;
-
-Trace open_trace(const std::string &path, std::string *why = nullptr)
-{
-    collx_trace *trace;
-    char text[512] = "";
-    int error = collx_trace_open(&trace, path.c_str(), text, sizeof text);
-    EXPECT_EQ(error != 0, trace == nullptr);
-    if (why)
-        *why = text;
-    else
-        EXPECT_EQ(error, 0) << text;
-    return Trace(trace);
-}
-
-std::string problem_of(const Trace &trace)
-{
-    char text[256] = "";
-    return collx_trace_problem(trace.get(), text, sizeof text) ? text : "";
-}
-
-uint64_t count_events(collx_trace *trace)
-{
-    uint64_t count = 0;
-    while (const collx_trace_record *record = collx_trace_next(trace, nullptr))
-        count += collx_trace_tag(record) == COLLX_TRACE_EVENT;
-    return count;
-}
-
-void open_or_die(const collx_trace_setup &setup)
-{
-    char why[512] = "";
-    ASSERT_EQ(collx_recorder.open(&setup, why, sizeof why), 0) << why;
-}
 
 void barrier_now(uint32_t comm, uint32_t sequence, uint32_t site = 0)
 {
@@ -501,135 +459,6 @@ TEST(Trace, SitesCanBeLeftOut)
                   EXPECT_EQ(collx_recorder.site(__builtin_return_address(0)), 0u);
               }),
               0);
-}
-
-std::string slurp(const std::string &path)
-{
-    std::ifstream in(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-void spit(const std::string &path, const std::string &bytes)
-{
-    unlink(path.c_str()); // to overwrite a file may mean to wait for the disk
-    std::ofstream(path, std::ios::binary | std::ios::trunc)
-        .write(bytes.data(), (std::streamsize)bytes.size());
-}
-
-// A small trace with everything in it.
-std::string sample(const TraceFolder &folder)
-{
-    EXPECT_EQ(in_process([&] {
-                  open_or_die(trace_setup(folder, 0, 2));
-                  uint32_t comm = trace_comm(1, 0, 2, "MPI_COMM_WORLD");
-                  uint32_t site = collx_recorder.site(__builtin_return_address(0));
-                  for (uint32_t i = 0; i < 20; i++) {
-                      uint64_t now = collx_clock_ns();
-                      uint64_t event = trace_event(COLLX_ALLREDUCE, comm, i, now, now, 8, site,
-                                                   i % 2 ? COLLX_BLOCKING : COLLX_NONBLOCKING);
-                      if (i % 2 == 0)
-                          collx_recorder.complete(event, now + 1);
-                  }
-                  collx_recorder.close();
-              }),
-              0);
-    return slurp(folder.file(0));
-}
-
-TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
-{
-    TraceFolder folder;
-    const std::string good = sample(folder), path = folder.root + "/rank-000003.collx";
-    const struct {
-        std::string bytes;
-        const char *says;
-    } cases[] = {
-        {"", "it is empty"},
-        {"hello", "not a collx trace"},
-        {std::string(10000, '\0'), "not a collx trace"},
-        {good.substr(0, 100), "truncated"},
-        {good.substr(0, 8) + std::string("\2\0\0\0", 4) + good.substr(12), "format version 2"},
-        {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
-        {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
-    };
-    for (const auto &each : cases) {
-        spit(path, each.bytes);
-        std::string why;
-        EXPECT_FALSE(open_trace(path, &why));
-        EXPECT_EQ(why.rfind("rank-000003.collx: ", 0), 0u) << why;
-        EXPECT_NE(why.find(each.says), std::string::npos) << why;
-    }
-    std::string why;
-    EXPECT_FALSE(open_trace(folder.root, &why));
-    EXPECT_NE(why.find("not a collx trace"), std::string::npos) << why;
-    EXPECT_FALSE(open_trace(folder.root + "/none.collx", &why));
-    EXPECT_NE(why.find(strerror(ENOENT)), std::string::npos) << why;
-}
-
-TEST(TraceReader, CutAnywhereShowsWhatIsThere)
-{
-    TraceFolder folder;
-    const std::string good = sample(folder), path = folder.root + "/cut.collx";
-    uint64_t before = 0;
-    for (size_t size = COLLX_TRACE_HEADER; size <= good.size(); size += 7) {
-        spit(path, good.substr(0, size));
-        Trace trace = open_trace(path);
-        ASSERT_TRUE(trace);
-        EXPECT_EQ(trace->invalid, 0u);
-        EXPECT_EQ(count_events(trace.get()), trace->events);
-        EXPECT_GE(trace->events, before);
-        before = trace->events;
-    }
-    EXPECT_GT(before, 18u);
-}
-
-TEST(TraceReader, FileThatIsCutWhileItIsRead)
-{
-    TraceFolder folder;
-    sample(folder);
-    Trace trace = open_trace(folder.file(0));
-    ASSERT_EQ(truncate(folder.file(0).c_str(), 10), 0);
-    EXPECT_LE(count_events(trace.get()), 20u);
-}
-
-// Whatever the bytes, the reader ends, keeps to its arrays and says when something is wrong.
-TEST(TraceReader, AnyBytes)
-{
-    TraceFolder folder;
-    const std::string good = sample(folder), path = folder.root + "/bad.collx";
-    std::mt19937 random(20); // the same every time
-    for (int round = 0; round < 4000; round++) {
-        std::string bytes = good;
-        for (unsigned i = 0, n = 1 + random() % 8; i < n; i++) {
-            size_t at = random() % 4
-                            ? COLLX_TRACE_HEADER + random() % (bytes.size() - COLLX_TRACE_HEADER)
-                            : random() % COLLX_TRACE_HEADER;
-            bytes[at] = random() % 3 ? (char)random() : (char)(bytes[at] ^ (1 << random() % 8));
-        }
-        if (round % 5 == 0)
-            bytes.resize(random() % bytes.size());
-        spit(path, bytes);
-        std::string why;
-        Trace trace = open_trace(path, &why);
-        if (!trace) {
-            ASSERT_EQ(why.rfind("bad.collx: ", 0), 0u) << why;
-            continue;
-        }
-        problem_of(trace);
-        while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
-            if (collx_trace_tag(record) == COLLX_TRACE_EVENT) {
-                ASSERT_LT(record->event.comm, trace->comms_count);
-                ASSERT_LT(record->event.site, trace->sites_count);
-                ASSERT_LT(trace->sites[record->event.site].module, trace->modules_count);
-                ASSERT_LT(record->event_small.route, trace->routes_count);
-                ASSERT_LT(record->event_small.kind, COLLX_KINDS);
-                ASSERT_LE(record->event.begin_ns, record->event.end_ns);
-            } else {
-                collx_trace_record event;
-                collx_trace_event_of(trace.get(), record, &event);
-            }
-        }
-    }
 }
 
 } // namespace

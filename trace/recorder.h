@@ -15,38 +15,38 @@
 
 /* Why a call went the way it did. */
 #define COLLX_REASONS(X)                                                                           \
-    X(POLICY, "policy")                 /* a rule chose it */                                      \
-    X(NOT_ROUTED, "not routed")         /* collx has no routes for this collective */              \
-    X(WARMUP, "warm-up")                /* the communicator had not shown yet that it is used */   \
-    X(NOT_TAKEN, "not taken")           /* the algorithm does not take such a call */              \
-    X(BAD_ARGUMENT, "bad argument")     /* left to the MPI library to report */                    \
-    X(INTERCOMM, "intercommunicator")   /* */                                                      \
-    X(SETUP_FAILED, "setup failed")     /* the ranks agreed that a route could not be set up */    \
-    X(DISABLED, "disabled")             /* COLLX_ENABLE=0 */
+    X(POLICY, "policy")               /* a rule chose it */                                        \
+    X(NOT_ROUTED, "not routed")       /* collx has no routes for this collective */                \
+    X(WARMUP, "warm-up")              /* the communicator had not shown yet that it is used */     \
+    X(NOT_TAKEN, "not taken")         /* the algorithm does not take such a call */                \
+    X(BAD_ARGUMENT, "bad argument")   /* left to the MPI library to report */                      \
+    X(INTERCOMM, "intercommunicator") /* */                                                        \
+    X(SETUP_FAILED, "setup failed")   /* the ranks agreed that a route could not be set up */      \
+    X(DISABLED, "disabled")           /* COLLX_ENABLE=0 */
 
 enum collx_reason {
 #define X(REASON, text) COLLX_REASON_##REASON,
     COLLX_REASONS(X)
 #undef X
-    COLLX_REASON_COUNT,
+        COLLX_REASON_COUNT,
 };
 
 struct collx_trace_setup {
-    const char *dir;        /* COLLX_TRACE */
-    uint64_t limit;         /* bytes that the file may have at most; 0: no limit */
-    uint64_t job;           /* equal on all ranks of a job, and no other job has it (a random number
-                               that rank 0 hands out); 0: made up from what the launcher says */
-    int call_sites;         /* find and store them */
-    int world_rank;         /* -1: the program has no MPI_COMM_WORLD (sessions) */
-    int world_size;         /* 0 likewise */
-    const char *mpi;        /* "Open MPI v4.1.4", … */
+    const char *dir; /* COLLX_TRACE */
+    uint64_t limit;  /* bytes that the file may have at most; 0: no limit */
+    uint64_t job;    /* equal on all ranks of a job, and no other job has it (a random number
+                        that rank 0 hands out); 0: made up from what the launcher says */
+    int call_sites;  /* find and store them */
+    int world_rank;  /* -1: the program has no MPI_COMM_WORLD (sessions) */
+    int world_size;  /* 0 likewise */
+    const char *mpi; /* "Open MPI v4.1.4", … */
     const char *const *routes; /* names by route number, NULL-terminated; [0] is "pmpi" */
 };
 
 struct collx_trace_comm {
     uint64_t global; /* equal on all ranks of the communicator, different for different ones */
     int rank, size, nodes; /* nodes 0: not known yet */
-    const char *name; /* what MPI_Comm_get_name says; NULL or "": it has none */
+    const char *name;      /* what MPI_Comm_get_name says; NULL or "": it has none */
 };
 
 struct collx_trace_event {
