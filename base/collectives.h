@@ -43,7 +43,7 @@ enum collx_kind {
 #define X(KIND, Name, Iname, word) COLLX_##KIND,
     COLLX_COLLECTIVES(X)
 #undef X
-    COLLX_KINDS,
+        COLLX_KINDS,
     COLLX_ROUTED = COLLX_ALLREDUCE + 1,
 };
 
@@ -77,7 +77,7 @@ enum collx_op {
 #define X(OP, word) COLLX_OP_##OP,
     COLLX_OPS(X)
 #undef X
-    COLLX_OP_COUNT,
+        COLLX_OP_COUNT,
 };
 
 /* "sum", "user", …; "none" for a collective that does not reduce; NULL for an unknown number. */

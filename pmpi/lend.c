@@ -3,6 +3,7 @@
 #include "pmpi/comm.h"
 #include "pmpi/progress.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static void progress(void *ctx)
@@ -31,6 +32,27 @@ static int batch(const struct collx_call *call, int64_t count)
     return (int)(count < most ? count : most);
 }
 
+/* Elements at MPI_BOTTOM, which some MPI_Pack take for a forgotten buffer: a message to ourselves
+ * does the same.  Its tag is not that of the request in pmpi/progress.c. */
+static int transfer_bottom(MPI_Datatype type, int count, char *packed, int bytes, bool packing)
+{
+    enum { TAG = 1 };
+    /* Messages of two threads must not cross. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    MPI_Comm self = collx_self();
+    int error;
+
+    pthread_mutex_lock(&lock);
+    if (packing)
+        error = pmpi.Sendrecv(MPI_BOTTOM, count, type, 0, TAG, packed, bytes, MPI_PACKED, 0, TAG,
+                              self, MPI_STATUS_IGNORE);
+    else
+        error = pmpi.Sendrecv(packed, bytes, MPI_PACKED, 0, TAG, MPI_BOTTOM, count, type, 0, TAG,
+                              self, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
 /* Both ways.  `unpacked` is the address of the buffer's first element. */
 static int transfer(const struct collx_call *call, char *unpacked, int64_t first, int64_t count,
                     char *packed, bool packing)
@@ -44,8 +66,12 @@ static int transfer(const struct collx_call *call, char *unpacked, int64_t first
         int bytes = (int)((size_t)some * call->elem_bytes);
         char *at = unpacked + first * extent;
 
-        error = packing ? pmpi.Pack(at, some, type, packed, bytes, &position, collx_self())
-                        : pmpi.Unpack(packed, bytes, &position, at, some, type, collx_self());
+        if (at == MPI_BOTTOM)
+            error = transfer_bottom(type, some, packed, bytes, packing);
+        else if (packing)
+            error = pmpi.Pack(at, some, type, packed, bytes, &position, collx_self());
+        else
+            error = pmpi.Unpack(packed, bytes, &position, at, some, type, collx_self());
         first += some;
         count -= some;
         packed += bytes;

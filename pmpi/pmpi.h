@@ -17,6 +17,8 @@
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Cancel)                                                                                      \
+    X(Cart_get)                                                                                    \
+    X(Cartdim_get)                                                                                 \
     X(Comm_create_group)                                                                           \
     X(Comm_create_keyval)                                                                          \
     X(Comm_free)                                                                                   \
@@ -28,10 +30,12 @@
     X(Comm_set_errhandler)                                                                         \
     X(Comm_size)                                                                                   \
     X(Comm_test_inter)                                                                             \
+    X(Dist_graph_neighbors_count)                                                                  \
     X(Error_class)                                                                                 \
     X(Finalize)                                                                                    \
     X(Finalized)                                                                                   \
     X(Get_library_version)                                                                         \
+    X(Graph_neighbors_count)                                                                       \
     X(Group_free)                                                                                  \
     X(Group_incl)                                                                                  \
     X(Group_size)                                                                                  \
@@ -46,12 +50,9 @@
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \
     X(Reduce_local)                                                                                \
+    X(Sendrecv)                                                                                    \
     X(Test)                                                                                        \
     X(Topo_test)                                                                                   \
-    X(Dist_graph_neighbors_count)                                                                  \
-    X(Cart_get)                                                                                    \
-    X(Cartdim_get)                                                                                 \
-    X(Graph_neighbors_count)                                                                       \
     X(Type_get_extent)                                                                             \
     X(Type_get_true_extent)                                                                        \
     X(Type_size_x)                                                                                 \

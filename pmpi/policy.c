@@ -35,19 +35,7 @@ static int read_file(const char *path, struct collx_policy *policy)
                    dlerror());
         return COLLX_EINVALID;
     }
-    int error = read(path, policy, report, NULL);
-    if (error < 0)
-        collx_warn("cannot read the policy %s: %s", path, strerror(-error));
-    return error;
-}
-
-static void apply_options(const struct collx_policy *policy)
-{
-    char why[256];
-
-    for (uint32_t i = 0; i < policy->options; i++)
-        if (collx_option_set(policy->option[i].word, policy->option[i].value, why, sizeof why))
-            collx_warn("%s: %s", policy->source, why);
+    return read(path, policy, report, NULL);
 }
 
 static const struct collx_policy *load(void)
@@ -65,7 +53,7 @@ static const struct collx_policy *load(void)
         free(policy);
         return collx_policy_builtin();
     }
-    apply_options(policy);
+    collx_policy_apply_options(policy);
     return policy;
 }
 
@@ -88,7 +76,7 @@ void collx_policy_adopt(const struct collx_policy *policy)
         struct collx_policy *copy = malloc(sizeof *copy);
         if (copy) {
             *copy = *policy;
-            apply_options(copy);
+            collx_policy_apply_options(copy);
             own = copy;
         }
     }

@@ -99,7 +99,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     struct collx_datatype room;
     const struct collx_datatype *type = describe(call, &room);
 
-    if (!type)
+    if (!type || call->rbuf == MPI_IN_PLACE)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = collx_op_kind((MPI_Op)call->op);
     /* Only an operation of the user's own may be used on any type. */

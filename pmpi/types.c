@@ -146,13 +146,22 @@ void collx_types_init(void)
     add(MPI_COMPLEX16, COMPLEX, OTHER);
 }
 
+/* Whether MPI accepts a datatype for communication, asked in a way that only returns an error: on a
+ * communicator of our own.  Open MPI looks at it in a Bcast of nothing (its MPI_Pack_size crashes
+ * on a type that is not committed), MPICH does not, but does in MPI_Pack_size. */
+static bool usable(MPI_Datatype datatype)
+{
+#ifdef OPEN_MPI
+    return !pmpi.Bcast(NULL, 0, datatype, 0, collx_self());
+#else
+    int unused;
+    return !pmpi.Pack_size(1, datatype, collx_self(), &unused);
+#endif
+}
+
 bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type)
 {
-    int unused;
-
-    /* MPI_Pack_size refuses what is no committed datatype, and does so quietly on a communicator
-     * of our own, whose error handler returns. */
-    if (datatype == MPI_DATATYPE_NULL || pmpi.Pack_size(1, datatype, collx_self(), &unused))
+    if (datatype == MPI_DATATYPE_NULL || !usable(datatype))
         return false;
     *type = (struct collx_datatype){.handle = (uintptr_t)datatype};
     return !pmpi.Type_size_x(datatype, &type->size);
