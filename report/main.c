@@ -12,7 +12,7 @@ __attribute__((visibility("default"))) const char *argp_program_version =
     "collx-report " COLLX_RELEASE;
 
 static const struct collx_format *const formats[] = {&collx_format_text, &collx_format_csv,
-                                                     &collx_format_json};
+                                                     &collx_format_json, NULL};
 
 struct request {
     const char *words[2];
@@ -79,9 +79,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'f':
         request->format = NULL;
-        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-            if (!strcmp(formats[i]->name, argument))
-                request->format = formats[i];
+        for (const struct collx_format *const *format = formats; *format; format++)
+            if (!strcmp((*format)->name, argument))
+                request->format = *format;
         if (!request->format)
             argp_error(state, "--format: '%s' is none of text, csv, json", argument);
         return 0;

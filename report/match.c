@@ -49,8 +49,8 @@ static void forget(struct collx_matcher *matcher, struct meeting *meeting)
     while (*at != meeting)
         at = &(*at)->chain;
     *at = meeting->chain;
-    *(meeting->older ? &meeting->older->newer : &matcher->oldest) = meeting->newer;
-    *(meeting->newer ? &meeting->newer->older : &matcher->newest) = meeting->older;
+    *(meeting == matcher->oldest ? &matcher->oldest : &meeting->older->newer) = meeting->newer;
+    *(meeting == matcher->newest ? &matcher->newest : &meeting->newer->older) = meeting->older;
     matcher->memory -= size_of(meeting);
     matcher->count--;
     free(meeting);
@@ -60,7 +60,7 @@ static void forget(struct collx_matcher *matcher, struct meeting *meeting)
 static bool grow(struct collx_matcher *matcher)
 {
     uint32_t room = matcher->room ? matcher->room * 2 : 1024;
-    struct meeting **buckets = calloc(room, sizeof *buckets);
+    struct meeting **buckets = calloc(room, sizeof(struct meeting *));
 
     if (!buckets)
         return false;
@@ -167,9 +167,12 @@ int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uin
 
 void collx_matcher_destroy(struct collx_matcher *matcher)
 {
-    while (matcher && matcher->oldest)
-        forget(matcher, matcher->oldest);
-    if (matcher)
-        free(matcher->buckets);
+    if (!matcher)
+        return;
+    for (struct meeting *meeting = matcher->oldest, *newer; meeting; meeting = newer) {
+        newer = meeting->newer;
+        free(meeting);
+    }
+    free(matcher->buckets);
     free(matcher);
 }

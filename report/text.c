@@ -235,7 +235,7 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
 {
     static const char *const titles[] = {"rank", "run", "in collectives", "share", "calls",
                                          "wait", "late"};
-    const struct collx_rank **ranks = calloc(summary->ranks_count, sizeof *ranks);
+    const struct collx_rank **ranks = calloc(summary->ranks_count, sizeof(struct collx_rank *));
     struct collx_table table = {0};
     char text[SHORT];
     uint32_t shown = summary->ranks_count;
@@ -244,7 +244,7 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
         return -ENOMEM;
     for (uint32_t i = 0; i < summary->ranks_count; i++)
         ranks[i] = &summary->ranks[i];
-    qsort(ranks, summary->ranks_count, sizeof *ranks, by_late);
+    qsort(ranks, summary->ranks_count, sizeof(struct collx_rank *), by_late);
     if (view->top && view->top < shown)
         shown = (uint32_t)view->top;
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)

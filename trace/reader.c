@@ -64,7 +64,7 @@ static bool add_string(struct strings *strings, const struct collx_trace_record 
     size_t size = record->text_small.size;
 
     if (!id || size > COLLX_TRACE_TEXT ||
-        !reach(&strings->text, &strings->count, id, sizeof *strings->text))
+        !reach(&strings->text, &strings->count, id, sizeof *strings->text) || !strings->text)
         return false;
     size_t before = strings->text[id] ? strlen(strings->text[id]) : 0;
     char *longer =
