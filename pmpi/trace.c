@@ -71,6 +71,15 @@ void collx_trace_begin(void)
         pthread_once(&once, open_recorder);
 }
 
+/* Events are recorded after their calls, so MPI is up.  In a program with sessions alone this is
+ * where the trace begins. */
+static bool recording(void)
+{
+    if (!recorder)
+        collx_trace_begin();
+    return recorder;
+}
+
 void collx_trace_end(void)
 {
     if (recorder)
@@ -157,9 +166,13 @@ static void introduce(struct collx_comm *comm)
 uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bool valid,
                             const void *caller)
 {
-    struct collx_comm *comm = collx_comm_find(handle);
     int keep = errno;
 
+    if (!recorder && !(valid && recording())) {
+        errno = keep;
+        return UINT64_MAX;
+    }
+    struct collx_comm *comm = collx_comm_find(handle);
     if (comm == &collx_comm_unknown && valid)
         comm = collx_comm_add(handle);
     event->site = recorder->site(caller);
@@ -197,14 +210,8 @@ static void describe(enum collx_kind kind, const struct collx_call *call,
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller)
 {
     MPI_Comm comm = (MPI_Comm)call->comm;
-    struct collx_slot *slot;
-
-    if (!recorder) {
-        slot = &collx_comm_find(comm)->slot[kind];
-        return slot->run(slot, call);
-    }
     uint64_t begin = collx_clock_ns();
-    slot = &collx_comm_find(comm)->slot[kind];
+    struct collx_slot *slot = &collx_comm_find(comm)->slot[kind];
     int error = slot->run(slot, call);
     struct collx_trace_event event = {
         .begin_ns = begin,
