@@ -1,0 +1,139 @@
+/* collx-bench: what its files share.  Errors end the job: see fail(). */
+#ifndef COLLX_BENCH_H
+#define COLLX_BENCH_H
+
+#include "base/collectives.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { ROUTES_MOST = 16, NAME_MOST = 64, POINTS_MOST = 256, CALLS_MOST = 64 };
+
+/* Says what is wrong and ends the job. */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* --- machine.c: the ranks, their CPUs, the time, and the state that the machine is in ----------
+ */
+
+/* How far apart the caches of two ranks are.  Virtual machines move between CPUs, so it changes. */
+enum state { STATE_NEAR, STATE_MIDDLE, STATE_FAR, STATES, STATE_NONE = STATES };
+
+struct machine {
+    int rank, size;
+    int cpus;     /* that the ranks may use, all together */
+    bool crowded; /* more ranks than those */
+    double empty; /* ns that measuring takes when nothing is measured; taken off every call */
+};
+extern struct machine machine;
+
+/* Collective, as are all of these.  Ranks on several nodes are an error. */
+void machine_init(void);
+void machine_finish(void);
+
+/* All ranks are here. */
+void machine_meet(void);
+
+/* All ranks leave at the same moment, which is returned, in ticks; *late: this one did not. */
+uint64_t machine_start(bool *late);
+uint64_t machine_ticks(void);
+double machine_ns(uint64_t ticks);
+
+/* A number of rank 0, on all. */
+uint64_t machine_agree(uint64_t value);
+
+/* The time of each of `calls` calls, in ns: from the common start to the end on the last rank.
+ * < 0: it was late somewhere.  `end` is this rank's; `slowest` is set on rank 0. */
+void machine_slowest(const double *end, double *slowest, int calls);
+
+/* One way of a cache line from rank 0 to rank 1, or back, in ns, on rank 0; 0 where there is one
+ * rank, or no two CPUs for the two. */
+double machine_probe(void);
+
+/* The state that a one-way time means, STATE_NONE where it is between two. */
+enum state machine_state(double flag_ns);
+const char *machine_state_name(enum state state);
+
+/* --- routes.c: the ways a collective can go ----------------------------------------------------
+ */
+
+struct route {
+    char name[NAME_MOST]; /* "mpi", "mpi:sm", "collx", "shm" */
+    bool own;             /* straight to the MPI library, past collx */
+    MPI_Comm comm;
+};
+
+extern struct route routes[ROUTES_MOST]; /* the first is "mpi" */
+extern int route_count;
+
+/* The MPI library's own functions, from its own handle: PMPI_X by name is collx's. */
+struct own {
+    int (*Barrier)(MPI_Comm);
+    int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
+    int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+};
+extern struct own own;
+
+/* Before MPI_Init: leaves COLLX_POLICY naming a policy that gives each communicator of
+ * routes_init() its route.  What the user has set there holds for route "collx". */
+void routes_prepare(void);
+/* After it.  Finds the MPI library's functions. */
+void routes_find_own(void);
+/* `peers`: components of Open MPI to compare with, besides its choice; "" for none. */
+void routes_init(const char *peers);
+void routes_finish(void);
+
+/* What runs, by the account that collx gave of it ("shm", "pmpi", "nx(n=6)"); for the MPI library's
+ * own routes their name. */
+const char *route_runs(const struct route *route, enum collx_kind kind, size_t bytes);
+
+/* Whether it is worth measuring: no earlier route is the same here. */
+bool route_counts(int route, enum collx_kind kind, size_t bytes);
+
+/* --- measure.c ---------------------------------------------------------------------------------
+ */
+
+struct round {
+    enum state state;
+    double flag;            /* ns, one way; mean of before and after */
+    double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
+    double ns[ROUTES_MOST]; /* median of the batch; 0 or less: not measured */
+};
+
+/* One collective and size. */
+struct point {
+    enum collx_kind kind;
+    size_t bytes;
+    int rounds, room;
+    double spent; /* s */
+    struct round *round;
+};
+
+/* Fills points[i].round for about `seconds`, `batch_us` for each batch of calls.  Checks results.
+ * The rounds are on rank 0. */
+void measure(struct point *points, int count, double seconds, double batch_us);
+
+/* What collx adds to a call on one rank; prints it. */
+void measure_overhead(const struct point *points, int count, double batch_us);
+
+/* --- print.c: rank 0 alone ---------------------------------------------------------------------
+ */
+
+void print_text(FILE *to, const struct point *points, int count);
+void print_csv(FILE *to, const struct point *points, int count);
+/* From a CSV file; runs gnuplot.  Returns whether that worked. */
+bool print_svg(const char *svg, const char *csv);
+
+/* --- values.c ----------------------------------------------------------------------------------
+ */
+
+struct spread {
+    int n;
+    double median, low, high; /* low, high: quartiles */
+};
+/* Sorts the values. */
+struct spread spread_of(double *values, int n);
+
+#endif

@@ -1,0 +1,293 @@
+/* The measuring: rounds in which every route has its turn, between two looks at the machine. */
+#include "bench/bench.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Rounds that every point gets, however long they take. */
+enum { ROUNDS_LEAST = 3 };
+
+/* What a batch calls: a collective, or a copy by each rank for itself. */
+struct task {
+    const struct point *point;
+    const struct route *route; /* NULL: the copy */
+    MPI_Datatype type;
+    int count;
+    char *send, *receive;
+    int calls; /* so far, the same on all ranks: chooses the root */
+};
+
+static char *memory[2];
+
+static void call(const struct task *task)
+{
+    MPI_Comm comm = task->route->comm;
+    int root = task->calls % machine.size;
+
+    switch (task->point->kind) {
+    case COLLX_BARRIER:
+        task->route->own ? own.Barrier(comm) : MPI_Barrier(comm);
+        break;
+    case COLLX_BCAST:
+        task->route->own ? own.Bcast(task->receive, task->count, task->type, root, comm)
+                         : MPI_Bcast(task->receive, task->count, task->type, root, comm);
+        break;
+    default:
+        task->route->own
+            ? own.Allreduce(task->send, task->receive, task->count, task->type, MPI_SUM, comm)
+            : MPI_Allreduce(task->send, task->receive, task->count, task->type, MPI_SUM, comm);
+    }
+}
+
+static void run(const struct task *task)
+{
+    if (task->route)
+        call(task);
+    else
+        memcpy(task->receive, task->send, task->point->bytes);
+    /* The copy is made, though nobody looks at it. */
+    __asm__ volatile("" ::"r"(task->receive) : "memory");
+}
+
+/* ns of a call, on rank 0: the median; < 0 where all were late. */
+static double batch(struct task *task, int calls)
+{
+    double end[CALLS_MOST] = {0}, slowest[CALLS_MOST];
+    int good = 0;
+
+    /* With more than one call the first is for the caches. */
+    for (int i = calls > 1 ? -1 : 0; i < calls; i++) {
+        bool late;
+        uint64_t start = machine_start(&late);
+        run(task);
+        uint64_t now = machine_ticks();
+        task->calls++;
+        if (i >= 0)
+            end[i] = late ? -1 : fmax(machine_ns(now - start) - machine.empty, 0);
+    }
+    machine_slowest(end, slowest, calls);
+    if (machine.rank)
+        return 0;
+    for (int i = 0; i < calls; i++)
+        if (slowest[i] >= 0)
+            slowest[good++] = slowest[i];
+    return good ? spread_of(slowest, good).median : -1;
+}
+
+static struct task task_of(const struct point *point, const struct route *route)
+{
+    const struct {
+        size_t bytes;
+        MPI_Datatype type;
+    } elements[] = {{8, MPI_DOUBLE}, {4, MPI_FLOAT}, {2, MPI_INT16_T}, {1, MPI_INT8_T}};
+    struct task task = {.point = point,
+                        .route = route,
+                        .type = MPI_BYTE,
+                        .count = (int)point->bytes,
+                        .send = memory[0],
+                        .receive = memory[1]};
+
+    for (int i = 0; point->kind == COLLX_ALLREDUCE; i++)
+        if (point->bytes % elements[i].bytes == 0) {
+            task.type = elements[i].type;
+            task.count = (int)(point->bytes / elements[i].bytes);
+            break;
+        }
+    return task;
+}
+
+/* Element i of what a rank gives, small enough to add up in any type. */
+static int given(int rank, int i)
+{
+    return (i + rank) % 5;
+}
+
+static void put(const struct task *task, char *to, int i, int value)
+{
+    if (task->type == MPI_DOUBLE)
+        ((double *)to)[i] = value;
+    else if (task->type == MPI_FLOAT)
+        ((float *)to)[i] = (float)value;
+    else if (task->type == MPI_INT16_T)
+        ((int16_t *)to)[i] = (int16_t)value;
+    else
+        ((int8_t *)to)[i] = (int8_t)value;
+}
+
+static int get(const struct task *task, int i)
+{
+    if (task->type == MPI_DOUBLE)
+        return (int)((double *)task->receive)[i];
+    if (task->type == MPI_FLOAT)
+        return (int)((float *)task->receive)[i];
+    if (task->type == MPI_INT16_T)
+        return ((int16_t *)task->receive)[i];
+    return ((int8_t *)task->receive)[i];
+}
+
+/* A figure for a wrong result is worth nothing. */
+static void check(struct task *task)
+{
+    bool reduces = task->point->kind == COLLX_ALLREDUCE;
+    int root = task->calls % machine.size;
+
+    for (int i = 0; i < task->count; i++) {
+        put(task, task->send, i, given(machine.rank, i));
+        put(task, task->receive, i, reduces ? 99 : given(machine.rank, i));
+    }
+    call(task);
+    for (int i = 0; i < task->count; i++) {
+        int right = reduces ? 0 : given(root, i);
+        for (int r = 0; reduces && r < machine.size; r++)
+            right += given(r, i);
+        if (task->type == MPI_INT8_T || task->type == MPI_BYTE)
+            right = (int8_t)right;
+        if (get(task, i) != right)
+            fail("%s of %zu bytes by %s on rank %d: element %d is %d, not %d",
+                 collx_kind_name(task->point->kind), task->point->bytes, task->route->name,
+                 machine.rank, i, get(task, i), right);
+    }
+    task->calls++;
+}
+
+static struct round *add_round(struct point *point)
+{
+    if (point->rounds == point->room) {
+        point->room = point->room ? 2 * point->room : 16;
+        point->round = realloc(point->round, (size_t)point->room * sizeof *point->round);
+        if (!point->round)
+            fail("out of memory");
+    }
+    struct round *round = &point->round[point->rounds++];
+    memset(round, 0, sizeof *round);
+    return round;
+}
+
+/* How many calls make a batch of about batch_us; all ranks say the same. */
+static int calls_for(double ns, double batch_us)
+{
+    double calls = batch_us * 1000 / (fmax(ns, 100) + 1500);
+
+    return (int)machine_agree(calls < 1 ? 1 : calls > CALLS_MOST ? CALLS_MOST : (uint64_t)calls);
+}
+
+static void one_round(struct point *point, double batch_us, double *estimate)
+{
+    struct round *round = add_round(point);
+    int turn = point->rounds;
+    double before = machine_probe();
+
+    for (int i = 0; i < route_count; i++) {
+        /* Who goes first changes, lest one always finds the caches as another left them. */
+        int r = (turn % 2 ? i + turn / 2 : 2 * route_count - 1 - i + turn / 2) % route_count;
+        if (!route_counts(r, point->kind, point->bytes))
+            continue;
+        struct task task = task_of(point, &routes[r]);
+        if (turn == 1)
+            check(&task);
+        round->ns[r] = batch(&task, calls_for(estimate[r], batch_us));
+        estimate[r] = round->ns[r];
+    }
+    if (point->bytes) {
+        struct task copy = task_of(point, NULL);
+        /* What a copy of so many bytes takes is known well enough to begin with. */
+        round->copy = batch(&copy, calls_for((double)point->bytes / 5, batch_us / 4));
+    }
+    double after = machine_probe();
+    round->flag = (before + after) / 2;
+    round->state = machine_state(before);
+    if (round->state != machine_state(after))
+        round->state = STATE_NONE;
+}
+
+static void make_memory(const struct point *points, int count)
+{
+    size_t most = 4096;
+
+    for (int i = 0; i < count; i++)
+        most = points[i].bytes > most ? points[i].bytes : most;
+    most = (most + 4095) & ~(size_t)4095;
+    for (int i = 0; i < 2; i++) {
+        memory[i] = aligned_alloc(4096, most);
+        if (!memory[i])
+            fail("no memory for messages of %zu bytes", most);
+        memset(memory[i], 0, most);
+    }
+}
+
+void measure(struct point *points, int count, double seconds, double batch_us)
+{
+    static double estimate[POINTS_MOST][ROUTES_MOST];
+    uint64_t begin = collx_clock_ns();
+    bool show = machine.rank == 0 && isatty(STDERR_FILENO), more = true;
+
+    make_memory(points, count);
+    for (int i = 0; i < count; i++)
+        for (int r = 0; r < ROUTES_MOST; r++)
+            estimate[i][r] = batch_us * 1000; /* one call, to begin with */
+    for (int sweep = 1; more; sweep++) {
+        for (int i = 0; i < count; i++) {
+            uint64_t now = collx_clock_ns();
+            double elapsed = (double)(now - begin) / 1e9;
+            /* What takes long shall not take all the time from the others. */
+            bool due = points[i].rounds < ROUNDS_LEAST ||
+                       (elapsed < seconds && points[i].spent < 2 * elapsed / count);
+            if (!machine_agree(due))
+                continue;
+            one_round(&points[i], batch_us, estimate[i]);
+            points[i].spent += (double)(collx_clock_ns() - now) / 1e9;
+        }
+        double elapsed = (double)(collx_clock_ns() - begin) / 1e9;
+        if (show)
+            fprintf(stderr, "\rcollx-bench: %3.0f of %.0f s, sweep %d ", elapsed, seconds, sweep);
+        more = machine_agree(sweep < ROUNDS_LEAST || elapsed < seconds);
+    }
+    if (show)
+        fputc('\n', stderr);
+    free(memory[0]);
+    free(memory[1]);
+}
+
+/* ns of a call on a communicator of one rank, one after the other. */
+static double alone(const struct task *task, int calls)
+{
+    uint64_t begin = machine_ticks();
+
+    for (int i = 0; i < calls; i++)
+        call(task);
+    return machine_ns(machine_ticks() - begin) / calls;
+}
+
+void measure_overhead(const struct point *points, int count, double batch_us)
+{
+    enum { BLOCKS = 201 };
+    struct route through = {.comm = MPI_COMM_SELF}, past = {.comm = MPI_COMM_SELF, .own = true};
+
+    make_memory(points, count);
+    printf("collective     bytes      MPI ns    collx ns     adds ns  (quartiles)\n");
+    for (int p = 0; p < count; p++) {
+        double mpi[BLOCKS], collx[BLOCKS], gap[BLOCKS];
+        struct task a = task_of(&points[p], &past), b = task_of(&points[p], &through);
+
+        alone(&b, 20); /* sets the communicator up */
+        int calls = (int)(batch_us * 1000 / (alone(&a, 20) + 1)) + 4;
+        for (int i = 0; i < BLOCKS; i++) {
+            if (i % 2)
+                collx[i] = alone(&b, calls);
+            mpi[i] = alone(&a, calls);
+            if (i % 2 == 0)
+                collx[i] = alone(&b, calls);
+            gap[i] = collx[i] - mpi[i];
+        }
+        struct spread adds = spread_of(gap, BLOCKS);
+        printf("%-10s %9zu %11.1f %11.1f %11.1f  (%.1f to %.1f)\n", collx_kind_name(points[p].kind),
+               points[p].bytes, spread_of(mpi, BLOCKS).median, spread_of(collx, BLOCKS).median,
+               adds.median, adds.low, adds.high);
+    }
+    free(memory[0]);
+    free(memory[1]);
+}

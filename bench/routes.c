@@ -1,0 +1,297 @@
+/* The routes: a communicator each, told apart by name in a policy made for this job.
+ *
+ * What really runs is not taken from that policy but from what collx says about each communicator
+ * once it has set it up (COLLX_VERBOSE=1).
+ */
+#include "bench/bench.h"
+
+#include "base/algorithm.h"
+#include "base/parse.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <libfyaml.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern const char bench_default_policy[]; /* made from policies/default.yaml */
+
+enum { RUNS_MOST = 64, SETUP_CALLS = 8 };
+
+/* A line of the table that collx prints. */
+struct runs {
+    enum collx_kind kind;
+    struct collx_range bytes;
+    char what[NAME_MOST];
+};
+
+struct route routes[ROUTES_MOST];
+int route_count;
+struct own own;
+static struct runs runs[ROUTES_MOST][RUNS_MOST];
+static int runs_count[ROUTES_MOST];
+static bool verbose; /* the user wants to see what collx says */
+
+static const char prefix[] = "collx-bench ";
+
+/* The names of all algorithms, each once; NULL at the end. */
+static const char *algorithm_name(int number)
+{
+    for (int i = 0; collx_algorithms[i]; i++) {
+        bool seen = false;
+        for (int before = 0; before < i; before++)
+            seen = seen || !strcmp(collx_algorithms[before]->name, collx_algorithms[i]->name);
+        if (!seen && number-- == 0)
+            return collx_algorithms[i]->name;
+    }
+    return NULL;
+}
+
+/* The policy that holds for route "collx", with a rule before it for each other communicator. */
+static char *make_policy(const char *path)
+{
+    struct fy_document *policy =
+        path ? fy_document_build_from_file(NULL, path)
+             : fy_document_build_from_string(NULL, bench_default_policy, FY_NT);
+    struct fy_node *rules =
+        policy ? fy_node_by_path(fy_document_root(policy), "/rules", FY_NT, FYNWF_DONT_FOLLOW)
+               : NULL;
+    const char *name;
+    char *text = NULL;
+
+    if (!fy_node_is_sequence(rules))
+        goto out;
+    for (int i = 0; (name = algorithm_name(i)); i++) {
+        struct fy_node *rule = fy_node_buildf(
+            policy, "{ match: { comm: \"%s%s\" }, use: [%s, pmpi] }", prefix, name, name);
+        if (!rule || fy_node_sequence_prepend(rules, rule))
+            goto out;
+    }
+    text = fy_emit_document_to_string(policy, FYECF_DEFAULT);
+out:
+    fy_document_destroy(policy);
+    return text;
+}
+
+void routes_prepare(void)
+{
+    const char *path = getenv("COLLX_POLICY");
+    char name[64];
+
+    path = path && *path ? path : NULL;
+    char *text = make_policy(path);
+    if (!text && path) {
+        fprintf(stderr, "collx-bench: %s is no policy; ask: collx policy check %s\n", path, path);
+        exit(1);
+    }
+    /* A file without a name: nothing stays behind, however the job ends. */
+    int fd = memfd_create("collx-bench-policy", MFD_CLOEXEC);
+    if (!text || fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+        fprintf(stderr, "collx-bench: cannot write a policy for this job: %s\n", strerror(errno));
+        exit(1);
+    }
+    free(text);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    setenv("COLLX_POLICY", name, 1);
+    verbose = getenv("COLLX_VERBOSE") && strcmp(getenv("COLLX_VERBOSE"), "0");
+    if (!verbose)
+        setenv("COLLX_VERBOSE", "1", 1);
+}
+
+void routes_find_own(void)
+{
+    static const char *const libraries[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
+    void *library = NULL;
+
+    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++)
+        library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (library) {
+        own.Barrier = (__typeof__(own.Barrier))dlsym(library, "PMPI_Barrier");
+        own.Bcast = (__typeof__(own.Bcast))dlsym(library, "PMPI_Bcast");
+        own.Allreduce = (__typeof__(own.Allreduce))dlsym(library, "PMPI_Allreduce");
+    }
+    if (!own.Barrier || !own.Bcast || !own.Allreduce)
+        fail("no MPI library that it knows is loaded");
+}
+
+static void add(const char *name, const char *what, bool is_own, MPI_Info info)
+{
+    struct route *route = &routes[route_count];
+    char label[NAME_MOST + sizeof prefix];
+
+    if (route_count == ROUTES_MOST)
+        fail("more than %d routes; name fewer peers", ROUTES_MOST);
+    snprintf(route->name, sizeof route->name, "%s%s", name, what);
+    route->own = is_own;
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &route->comm);
+    snprintf(label, sizeof label, "%s%s", prefix, route->name);
+    MPI_Comm_set_name(route->comm, label);
+    route_count++;
+}
+
+/* "collx:   8KiB..64KiB          sum max      line 3     nx(n=6)" */
+static void note_line(int route, enum collx_kind kind, char *line)
+{
+    struct runs *run = &runs[route][runs_count[route]];
+    char why[COLLX_WHY_MAX], bytes[64], digits[16];
+    char *rest = line + strlen("collx:   "), *rule = strstr(rest, " line "), *what = NULL;
+    int used = 0;
+
+    if (sscanf(rest, "%63s%n", bytes, &used) != 1 || runs_count[route] == RUNS_MOST)
+        return;
+    char *ops = rest + used;
+    if (rule && sscanf(rule, " line %15[0-9]%n", digits, &used) == 1)
+        what = rule + used;
+    else if ((rule = strstr(rest, " no rule ")))
+        what = rule + strlen(" no rule ");
+    if (!what)
+        return; /* the heading, or the reason why something does not run */
+    what += strspn(what, " ");
+    *rule = '\0';
+    /* What is measured is a sum. */
+    bool all_but = strstr(ops, "not ") != NULL;
+    if (kind == COLLX_ALLREDUCE && !strstr(ops, "any") && !strstr(ops, "sum") != all_but)
+        return;
+    run->kind = kind;
+    run->bytes = (struct collx_range){0, INT64_MAX};
+    if (strcmp(bytes, "-") && strcmp(bytes, "any") &&
+        collx_range_parse(COLLX_SIZE, bytes, 0, &run->bytes, why, sizeof why))
+        return;
+    snprintf(run->what, sizeof run->what, "%s", what);
+    runs_count[route]++;
+}
+
+/* What collx said while it set a communicator up: tables are understood, warnings passed on. */
+static void note(int route, char *said)
+{
+    enum collx_kind kind = COLLX_KINDS;
+    char *next, word[16];
+
+    for (char *line = said; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = '\0';
+        if (verbose)
+            fprintf(stderr, "%s\n", line);
+        if (!strncmp(line, "collx:   ", 9) && kind < COLLX_ROUTED) {
+            note_line(route, kind, line);
+            continue;
+        }
+        kind = COLLX_KINDS;
+        if (sscanf(line, "collx: %15s on", word) == 1 && strstr(line, prefix))
+            for (unsigned k = 0; k < COLLX_ROUTED; k++)
+                if (!strcmp(word, collx_kind_name(k)))
+                    kind = (enum collx_kind)k;
+        if (kind == COLLX_KINDS && !verbose && *line)
+            fprintf(stderr, "%s\n", line);
+    }
+}
+
+/* Let collx set a communicator up, and listen to what it says. */
+static void listen_to(int route)
+{
+    static char said[1 << 16];
+    int keep = -1, file = -1;
+
+    if (machine.rank == 0) {
+        file = memfd_create("collx-bench-said", MFD_CLOEXEC);
+        keep = dup(STDERR_FILENO);
+        if (file < 0 || keep < 0)
+            fail("cannot listen to what collx says: %s", strerror(errno));
+        fflush(stderr);
+        dup2(file, STDERR_FILENO);
+    }
+    for (int i = 0; i < SETUP_CALLS; i++)
+        MPI_Barrier(routes[route].comm);
+    if (machine.rank == 0) {
+        dup2(keep, STDERR_FILENO);
+        close(keep);
+        ssize_t length = pread(file, said, sizeof said - 1, 0);
+        said[length > 0 ? length : 0] = '\0';
+        close(file);
+        note(route, said);
+    }
+    /* All measure what rank 0 says, and it alone was told. */
+    own.Bcast(&runs_count[route], 1, MPI_INT, 0, MPI_COMM_WORLD);
+    own.Bcast(runs[route], (int)sizeof runs[route], MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void add_peers(const char *peers)
+{
+    char *list = strdup(peers), *keep = NULL;
+    MPI_Info info;
+
+#ifdef OPEN_MPI
+    MPI_Info_create(&info);
+    for (char *peer = strtok_r(list, ",", &keep); peer; peer = strtok_r(NULL, ",", &keep)) {
+        MPI_Info_set(info, "ompi_comm_coll_preference", peer);
+        add("mpi:", peer, true, info);
+    }
+    MPI_Info_free(&info);
+#else
+    (void)info, (void)keep; /* MPICH does not choose for a communicator */
+#endif
+    free(list);
+}
+
+void routes_init(const char *peers)
+{
+    const char *name;
+    Dl_info door = {0};
+
+    dladdr(dlsym(RTLD_DEFAULT, "MPI_Barrier"), &door);
+    add("mpi", "", true, MPI_INFO_NULL);
+    add_peers(peers);
+    if (!door.dli_fname || !strstr(door.dli_fname, "libcollx")) {
+        if (machine.rank == 0)
+            fprintf(stderr, "collx-bench: not running under collx, so there is the MPI library "
+                            "alone; set LD_PRELOAD=libcollx.so\n");
+        return;
+    }
+    add("collx", "", false, MPI_INFO_NULL);
+    for (int i = 0; (name = algorithm_name(i)); i++)
+        add(name, "", false, MPI_INFO_NULL);
+    for (int i = 0; i < route_count; i++) {
+        if (routes[i].own)
+            continue;
+        listen_to(i);
+        if (runs_count[i] == 0)
+            fail("collx has not said what runs on '%s%s'. Is COLLX_ENABLE off? Else "
+                 "COLLX_VERBOSE=1 shows what it says",
+                 prefix, routes[i].name);
+    }
+}
+
+void routes_finish(void)
+{
+    while (route_count)
+        MPI_Comm_free(&routes[--route_count].comm);
+}
+
+const char *route_runs(const struct route *route, enum collx_kind kind, size_t bytes)
+{
+    const struct runs *run = runs[route - routes];
+
+    if (route->own)
+        return route->name;
+    for (int i = 0; i < runs_count[route - routes]; i++)
+        if (run[i].kind == kind && (int64_t)bytes >= run[i].bytes.first &&
+            (int64_t)bytes <= run[i].bytes.last)
+            return run[i].what;
+    return "pmpi";
+}
+
+bool route_counts(int route, enum collx_kind kind, size_t bytes)
+{
+    const char *what = route_runs(&routes[route], kind, bytes);
+
+    /* Route "collx" is what a user gets, and counts even where that is the MPI library. */
+    if (routes[route].own || !strcmp(routes[route].name, "collx"))
+        return true;
+    for (int before = 0; before < route; before++)
+        if (!strcmp(route_runs(&routes[before], kind, bytes), what))
+            return false;
+    return strcmp(what, "pmpi") != 0;
+}
