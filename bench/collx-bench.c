@@ -200,21 +200,33 @@ static void print_title(void)
     }
 }
 
-static void write_files(const struct point *points, int count)
+/* What was measured has been printed by now, so what goes wrong does not end the job. */
+static bool write_files(const struct point *points, int count)
 {
     FILE *csv = fopen(options.csv, "we");
+    bool good = csv != NULL;
 
-    if (csv)
+    if (good) {
         print_csv(csv, points, count);
-    if (!csv || ferror(csv) || fclose(csv))
-        fail("cannot write %s", options.csv);
-    if (options.svg && !print_svg(options.svg, options.csv))
-        fail("no plot: is gnuplot installed, and can %s be written?", options.svg);
+        good = !ferror(csv);
+        good = !fclose(csv) && good;
+    }
+    if (!good) {
+        fprintf(stderr, "collx-bench: cannot write %s\n", options.csv);
+        return false;
+    }
+    if (options.svg && !print_svg(options.svg, options.csv)) {
+        fprintf(stderr, "collx-bench: no plot: is gnuplot installed, and can %s be written?\n",
+                options.svg);
+        return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
     static struct point points[POINTS_MOST];
+    bool good = true;
 
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     /* What is added by the user's policy is asked for, not by one of ours. */
@@ -235,7 +247,7 @@ int main(int argc, char **argv)
             print_title();
             print_text(stdout, points, count);
             if (options.csv)
-                write_files(points, count);
+                good = write_files(points, count);
         }
     }
     routes_finish();
@@ -243,5 +255,5 @@ int main(int argc, char **argv)
     MPI_Finalize();
     for (int i = 0; i < count; i++)
         free(points[i].round);
-    return 0;
+    return good ? 0 : 1;
 }

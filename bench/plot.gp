@@ -25,7 +25,8 @@ set grid xtics ytics lc rgb '#dddddd' lw 0.6
 set border 3 lc rgb '#777777'
 set tics nomirror textcolor rgb '#333333'
 set key top left reverse Left samplen 2 spacing 1.1
-set offsets graph 0.03, graph 0.06, graph 0.08, graph 0.12
+set xrange [0.4 : 6e7]
+set offsets graph 0, graph 0, graph 0, graph 0.12
 set style line 1 lc rgb '#8a8a8a' lw 2 pt 7 ps 0.35
 set style line 2 lc rgb '#0b6bcb' lw 2.4 pt 7 ps 0.35
 set style line 3 lc rgb '#d98a1f' lw 1.4 pt 7 ps 0.3
@@ -35,8 +36,8 @@ style_of(route, i) = route eq 'mpi' ? 1 : route eq 'collx' ? 2 : 3 + (i % 3)
 title_of(route, file) = route eq 'mpi' ? cell(file, '1', '$1') : route eq 'collx' ? 'with collx' : route
 
 set multiplot layout 2, columns columnsfirst \
-    margins screen 60.0 / (480 * columns), 1 - 15.0 / (480 * columns), 0.06, 0.85 \
-    spacing screen 70.0 / (480 * columns), 0.11
+    margins screen 75.0 / (480 * columns), 1 - 15.0 / (480 * columns), 0.06, 0.85 \
+    spacing screen 85.0 / (480 * columns), 0.11
 do for [c = 1:columns] {
     file = word(files, c)
     middle = (c - 0.46) / columns
@@ -54,7 +55,7 @@ do for [c = 1:columns] {
         these = routes_of(file)
         plot for [i = 1:words(these)] rows(file, kind, word(these, i)) using 7:10 with linespoints \
                  ls style_of(word(these, i), i) title title_of(word(these, i), file), \
-             labels(file, kind) using 7:10:(sprintf('%.1f×', $13)) with labels offset 0.6, -0.9 \
+             labels(file, kind) using 7:10:(sprintf('%.1f×', $13)) with labels offset 0.5, -0.9 \
                  textcolor rgb '#0b6bcb' font ',12' notitle
         unset label 1
         unset label 2
