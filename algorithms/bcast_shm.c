@@ -17,6 +17,7 @@
 #include "algorithms/shm.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 enum {
@@ -123,12 +124,15 @@ static int run_packed(struct bcast *bcast, struct collx_call *call)
 
     if (!packed) {
         /* The others are under way: the chunks have to pass, though here they come to nothing. */
+        memset(bounce, 0, sizeof bounce);
         for (size_t at = 0; at < call->bytes; at += LARGE_BYTES)
             pass(team, &bcast->large, call->root, bounce, chunk_at(call->bytes, at));
         return team->ops->no_memory;
     }
     if (team->rank == call->root)
         error = team->ops->pack(team->ctx, call, call->rbuf, 0, call->count, packed);
+    if (error)
+        memset(packed, 0, call->bytes);
     run_bytes(bcast, call->root, packed, call->bytes);
     if (!error && team->rank != call->root)
         error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
@@ -165,6 +169,14 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
            ring_space(facts->ranks, LARGE_SLOTS, LARGE_BYTES);
 }
 
+/* Root and leaves may cut the same bytes into elements of different size, so only the bytes may
+ * decide.  MPI_Pack counts them in int. */
+static bool collx_bcast_shm_takes(const void *state, const struct collx_call *call)
+{
+    (void)state;
+    return call->bytes <= INT_MAX;
+}
+
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,
                                   void *memory, struct collx_slot *slot)
 {
@@ -189,5 +201,6 @@ const struct collx_algorithm collx_bcast_shm = {
     .query = collx_bcast_shm_query,
     .space = collx_bcast_shm_space,
     .attach = collx_bcast_shm_attach,
+    .takes = collx_bcast_shm_takes,
     .detach = free,
 };

@@ -104,7 +104,10 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
             sleepy = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
             if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms) {
                 team->stalled = true;
-                report(team, wait, value, waited);
+                /* One rank speaks for all; whatever the order, it says what is true. */
+                if (!team->stall_said ||
+                    !__atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED))
+                    report(team, wait, value, waited);
             }
         }
         if (!sleepy)

@@ -68,10 +68,12 @@ struct collx_team {
     const struct collx_mpi_ops *ops;
     void *ctx;
     /* How to wait; see algorithms/wait.h. */
-    int spins;        /* polls before the first sched_yield(); 0 with more ranks than CPUs */
-    bool crowded;     /* more ranks than usable CPUs: others need the CPU that we wait on */
-    int stall_ms;     /* a wait longer than this is reported once; 0: never */
-    bool stalled;     /* it was */
+    int spins;    /* polls before the first sched_yield(); 0 with more ranks than CPUs */
+    bool crowded; /* more ranks than usable CPUs: others need the CPU that we wait on */
+    int stall_ms; /* a wait longer than this is reported once; 0: never */
+    bool stalled; /* it was */
+    /* Shared by the ranks: nonzero when one has reported a stall for all; NULL: each for itself. */
+    uint32_t *stall_said;
     const char *name; /* for messages: "MPI_COMM_WORLD" or a number */
 };
 
@@ -94,8 +96,8 @@ struct collx_algorithm {
      * Mandatory. */
     int (*attach)(struct collx_team *team, const struct collx_args *args, void *memory,
                   struct collx_slot *slot);
-    /* Whether this call can be taken, from what is equal on all ranks: bytes, elem_bytes, op_kind,
-     * root.  NULL: all. */
+    /* Whether this call can be taken, from what is equal on all ranks: bytes, op_kind, root, and of
+     * a reduction elem_bytes (a Bcast may have other elements on each rank).  NULL: all. */
     bool (*takes)(const void *state, const struct collx_call *call);
     /* Local, without any MPI call.  Mandatory. */
     void (*detach)(void *state);

@@ -10,6 +10,7 @@
  *      PMPI_X comes back to be routed, and otherwise straight to where PMPI_X goes.
  */
 #include "base/door.h"
+#include "base/launcher.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,26 +39,12 @@ static void *real[COLLX_ENTRIES];
 static void *route[COLLX_ENTRIES];
 static char folder[4096];
 
-/* The launcher tells a rank's number before MPI does; without one we are alone and speak. */
-static bool speaks(void)
-{
-    static const char *const ranks[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
-                                        "SLURM_PROCID"};
-
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        const char *rank = getenv(ranks[i]);
-        if (rank)
-            return !strcmp(rank, "0");
-    }
-    return true;
-}
-
 static void warn(const char *format, ...)
 {
     char text[1024];
     va_list args;
 
-    if (!speaks())
+    if (!collx_launcher_first())
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -77,26 +64,41 @@ static int missing(void)
     return 16; /* MPI_ERR_OTHER or a neighbour of it: anything but MPI_SUCCESS */
 }
 
-static int find_mpi(struct dl_phdr_info *object, size_t size, void *found)
+/* Loaded objects that are called like an MPI library. */
+struct candidates {
+    int count;
+    char name[8][4096];
+};
+
+/* Only takes names down: the loader holds a lock meanwhile, under which dlopen() could meet another
+ * thread's dlopen() in the opposite order. */
+static int note_candidate(struct dl_phdr_info *object, size_t size, void *context)
 {
+    struct candidates *all = context;
     const char *file = strrchr(object->dlpi_name, '/');
 
     (void)size;
     file = file ? file + 1 : object->dlpi_name;
-    if (strncmp(file, "libmpi.so", 9) && strncmp(file, "libmpich.so", 11) &&
-        strncmp(file, "libmpi_cray.so", 14))
-        return 0;
+    if (!strncmp(file, "libmpi.so", 9) || !strncmp(file, "libmpich.so", 11) ||
+        !strncmp(file, "libmpi_cray.so", 14))
+        snprintf(all->name[all->count++], sizeof *all->name, "%s", object->dlpi_name);
+    return all->count == sizeof all->name / sizeof *all->name;
+}
 
-    /* Already loaded: this only takes a handle of it, whatever scope it was loaded into. */
-    void *handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle)
-        return 0;
-    if (!dlsym(handle, "PMPI_Get_library_version")) {
-        dlclose(handle);
-        return 0;
+static void *find_mpi(void)
+{
+    static struct candidates all;
+
+    dl_iterate_phdr(note_candidate, &all);
+    for (int i = 0; i < all.count; i++) {
+        /* Already loaded: this only takes a handle of it, whatever scope it was loaded into. */
+        void *handle = dlopen(all.name[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (handle && dlsym(handle, "PMPI_Get_library_version"))
+            return handle;
+        if (handle)
+            dlclose(handle);
     }
-    *(void **)found = handle;
-    return 1;
+    return NULL;
 }
 
 /* "openmpi" or "mpich": which adapter knows this library.  All libraries of the MPICH ABI are one
@@ -179,30 +181,9 @@ static void *tool_behind(const char *name, const void *own)
     return tool.dli_fbase == library.dli_fbase ? NULL : next;
 }
 
-static void resolve(void)
+/* Let the entries jump to where `route` says. */
+static void fill_tables(void)
 {
-    void *mpi = NULL;
-    Dl_info self;
-
-    if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
-        const char *slash = strrchr(self.dli_fname, '/');
-        if (slash)
-            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname), self.dli_fname);
-        else
-            snprintf(folder, sizeof folder, ".");
-    }
-
-    dl_iterate_phdr(find_mpi, &mpi);
-    if (!mpi)
-        warn("an MPI function was called, but no MPI shared library is loaded (is the program "
-             "linked with a static one?); it runs without collx");
-    for (int i = 0; i < COLLX_ENTRIES; i++) {
-        real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
-        route[i] = real[i];
-    }
-    if (mpi)
-        load_adapter(mpi);
-
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
         void *tool = tool_behind(names[i] + 1, real[i]);
@@ -214,10 +195,36 @@ static void resolve(void)
     }
 }
 
+static void resolve(void)
+{
+    void *mpi = find_mpi();
+    Dl_info self;
+
+    if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
+        const char *slash = strrchr(self.dli_fname, '/');
+        if (slash)
+            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname), self.dli_fname);
+        else
+            snprintf(folder, sizeof folder, ".");
+    }
+    if (!mpi)
+        warn("an MPI function was called, but no MPI shared library is loaded (is the program "
+             "linked with a static one?); it runs without collx");
+    for (int i = 0; i < COLLX_ENTRIES; i++) {
+        real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
+        route[i] = real[i];
+    }
+    /* What comes through the door while the adapter is loaded goes to the MPI library. */
+    fill_tables();
+    if (mpi) {
+        load_adapter(mpi);
+        fill_tables();
+    }
+}
+
 void collx_resolve(void)
 {
-    /* Recursive: what the adapter does while it is opened may come through the door again, and
-     * then finds the tables as they are. */
+    /* Recursive: a constructor of what is loaded with the adapter may come through the door. */
     static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     static bool begun;
     int keep = errno;

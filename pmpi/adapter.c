@@ -1,4 +1,5 @@
 /* What the door opens: the adapter of one MPI implementation. */
+#include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/calls.h"
@@ -7,27 +8,26 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static bool first_rank;
 
 /* One rank speaks for all: what is in the environment is mostly the same for them. */
 static void report(const char *message)
 {
-    if (first_rank)
+    if (collx_launcher_first())
         collx_warn("%s", message);
 }
 
-/* Sessions that are open; the last to close ends MPI where there is no MPI_COMM_WORLD. */
-static atomic_int sessions;
+static void begin(void)
+{
+    collx_comms_begin();
+    collx_trace_begin();
+}
 
 static int init(int *argc, char ***argv)
 {
     int error = pmpi.Init(argc, argv);
 
     if (!error)
-        collx_trace_begin();
+        begin();
     return error;
 }
 
@@ -36,15 +36,16 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
     int error = pmpi.Init_thread(argc, argv, required, provided);
 
     if (!error)
-        collx_trace_begin();
+        begin();
     return error;
 }
 
 static int finalize(void)
 {
-    collx_comms_finish();
     int error = pmpi.Finalize();
-    collx_trace_end();
+
+    if (!error && !atomic_load(&collx_sessions))
+        collx_trace_end();
     return error;
 }
 
@@ -56,20 +57,21 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
     int error = real(info, handler, session);
 
     if (!error)
-        atomic_fetch_add(&sessions, 1);
+        atomic_fetch_add(&collx_sessions, 1);
     return error;
 }
 
 static int session_finalize(void *session)
 {
     int (*real)(void *) = (int (*)(void *))collx_door.real[COLLX_ENTRY_Session_finalize];
-    int world = 0;
+    bool last = atomic_load(&collx_sessions) == 1 && !collx_world_up();
 
-    pmpi.Initialized(&world);
-    bool last = atomic_fetch_sub(&sessions, 1) == 1 && !world;
     if (last)
         collx_comms_finish();
     int error = real(session);
+    if (error)
+        return error;
+    atomic_fetch_sub(&collx_sessions, 1);
     if (last)
         collx_trace_end();
     return error;
@@ -80,7 +82,6 @@ __attribute__((visibility("default"))) collx_adapter_open_fn collx_adapter_open;
 int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
 {
     extern char **environ;
-    const char *rank = getenv("PMIX_RANK");
     int error;
 
     if (door->version != COLLX_DOOR_VERSION || door->entries != COLLX_ENTRIES) {
@@ -93,9 +94,6 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
     if (error)
         return error;
 
-    if (!rank)
-        rank = getenv("PMI_RANK");
-    first_rank = !rank || !strcmp(rank, "0");
     collx_options_load(environ, report);
     if (!collx_option_number(COLLX_OPTION_ENABLE))
         return 0;

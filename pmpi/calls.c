@@ -1,6 +1,5 @@
 #include "pmpi/calls.h"
 
-#include "base/options.h"
 #include "pmpi/trace.h"
 #include "trace/recorder.h"
 
@@ -109,19 +108,32 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
 
 /* --- communicators on their way to having routes ---------------------------------------------- */
 
-/* A communicator counts its calls.  When it has had enough of them, all ranks set it up, at the
- * same call, and that call is the first to take the new way. */
+/* Whether a call counts towards the setup.  One that MPI refused for its arguments does not: it may
+ * have been made by one rank alone, and all must count alike.  One that failed later does, since
+ * others may have succeeded in it. */
+static bool counts(int error)
+{
+    int class = MPI_SUCCESS;
+
+    if (error)
+        pmpi.Error_class(error, &class);
+    return class != MPI_ERR_COMM && class != MPI_ERR_COUNT && class != MPI_ERR_TYPE &&
+           class != MPI_ERR_BUFFER && class != MPI_ERR_ROOT && class != MPI_ERR_OP &&
+           class != MPI_ERR_ARG;
+}
+
+/* A communicator counts its calls.  After it has had enough of them, all ranks set it up, at the
+ * end of the same call. */
 static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
 
-    if (++comm->calls <= COLLX_WARMUP) {
-        call->route = 0;
-        call->reason = COLLX_REASON_WARMUP;
-        return collx_call_mpi(kind, call);
-    }
-    collx_comm_setup(comm);
-    return comm->slot[kind].run(&comm->slot[kind], call);
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    int error = collx_call_mpi(kind, call);
+    if (counts(error) && ++comm->calls == COLLX_WARMUP)
+        collx_comm_setup(comm);
+    return error;
 }
 
 /* The first call on a communicator: only when MPI has found it good is it looked at, so that what
@@ -131,11 +143,12 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     (void)slot;
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    int error = collx_call_mpi(kind, call), class = MPI_SUCCESS;
-    if (error)
-        pmpi.Error_class(error, &class);
-    if (class != MPI_ERR_COMM)
-        collx_comm_add((MPI_Comm)call->comm)->calls = 1;
+    int error = collx_call_mpi(kind, call);
+    if (counts(error)) {
+        struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
+        if (comm != &collx_comm_unknown)
+            comm->calls = 1;
+    }
     return error;
 }
 
@@ -163,10 +176,9 @@ struct collx_comm collx_comm_unknown = {
 
 void collx_calls_begin(struct collx_comm *comm)
 {
-    if (comm->inter || !collx_option_number(COLLX_OPTION_ENABLE)) {
-        unsigned reason = comm->inter ? COLLX_REASON_INTERCOMM : COLLX_REASON_DISABLED;
+    if (comm->inter) {
         for (int kind = 0; kind < COLLX_ROUTED; kind++)
-            collx_calls_to_mpi(comm, kind, reason);
+            collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
     comm->slot[COLLX_BARRIER] = (struct collx_slot){.run = warm_barrier, .state = comm};

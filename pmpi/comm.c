@@ -16,7 +16,10 @@ enum { DELETED = 1 };
 static struct {
     struct collx_comm_table table;
     struct collx_comm_entry entry[2];
-} empty = {.table = {.shift = 63, .mask = 1}};
+} empty = {
+    .table = {.shift = 63, .mask = 1},
+    .entry = {{.comm = &collx_comm_unknown}, {.comm = &collx_comm_unknown}},
+};
 _Static_assert(offsetof(struct collx_comm_table, entry) == sizeof(struct collx_comm_table),
                "the entries of `empty` are where the table expects them");
 
@@ -78,6 +81,8 @@ static void delete (struct collx_comm_table *table, uintptr_t handle)
 
     if (handle_at(table, i) != handle)
         return;
+    /* A program may well pass a handle of 0 or 1 by mistake; it finds this. */
+    atomic_store_explicit(&at(table, i)->comm, &collx_comm_unknown, memory_order_relaxed);
     if (handle_at(table, i + 1)) {
         /* Searches pass here on their way to what lies beyond. */
         atomic_store_explicit(&at(table, i)->handle, DELETED, memory_order_relaxed);
@@ -107,6 +112,8 @@ static bool publish(void)
         calloc(1, sizeof *table + ((size_t)1 << bits) * sizeof(struct collx_comm_entry));
     if (!table)
         return false;
+    for (unsigned i = 0; i < 1u << bits; i++)
+        table->entry[i].comm = &collx_comm_unknown;
     table->previous = old;
     table->shift = 64 - bits;
     table->mask = (1u << bits) - 1;
@@ -161,7 +168,6 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     if (!state)
         return &collx_comm_unknown;
     state->comm = comm;
-    state->never = MPI_REQUEST_NULL;
     pmpi.Comm_rank(comm, &state->rank);
     pmpi.Comm_size(comm, &state->size);
     pmpi.Comm_test_inter(comm, &inter);
@@ -194,28 +200,45 @@ void collx_comm_name(struct collx_comm *comm)
         snprintf(comm->label, sizeof comm->label, "%s", comm->name);
 }
 
+bool collx_world_up(void)
+{
+    int initialized = 0, finalized = 0;
+
+    return !pmpi.Initialized(&initialized) && initialized && !pmpi.Finalized(&finalized) &&
+           !finalized;
+}
+
 int collx_world_rank(const struct collx_comm *comm)
 {
-    int initialized = 0, rank = comm->rank;
+    int rank = comm->rank;
 
-    /* False in a program that has sessions alone. */
-    if (!pmpi.Initialized(&initialized) && initialized)
+    if (collx_world_up())
         pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
     return rank;
 }
 
+atomic_int collx_sessions;
+
+/* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
+ * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
+static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    if (!atomic_load(&collx_sessions))
+        collx_comms_finish();
+    return MPI_SUCCESS;
+}
+
+void collx_comms_begin(void)
+{
+    int key;
+
+    if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
+        pmpi.Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
 void collx_comms_finish(void)
 {
-    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
-
-    /* The program makes no other MPI call now, so nobody changes the table meanwhile. */
-    for (unsigned i = 0; i <= table->mask; i++) {
-        if (handle_at(table, i) > DELETED) {
-            struct collx_comm *state = table->entry[i].comm;
-            collx_progress_give(state->never);
-            state->never = MPI_REQUEST_NULL;
-        }
-    }
     collx_self_finish();
     /* The last session may take the key with it.  A later one makes its own. */
     pthread_mutex_lock(&key_lock);

@@ -12,14 +12,14 @@
 
 #include <stdatomic.h>
 
-/* Routed calls that a communicator lets pass before it is set up: one that is used less often is
- * not worth it.  The same on all ranks, whatever their environment, because all must start the
- * setup at the same call. */
+/* Routed calls after which a communicator is set up: one that is used less often is not worth it.
+ * The same on all ranks, whatever their environment, because all must do it after the same call. */
 enum { COLLX_WARMUP = 3 };
 
 /* An algorithm at work on a communicator. */
 struct collx_attached {
     const struct collx_algorithm *algorithm;
+    struct collx_args args;
     struct collx_slot slot;
     uint8_t route; /* 1 + its index in collx_algorithms; 0 is the MPI library */
 };
@@ -31,8 +31,7 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
-    uint8_t reason; /* enum collx_reason, for what goes to the MPI library */
-    unsigned calls; /* routed collectives so far */
+    unsigned calls; /* routed collectives that went well, until it was set up */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
@@ -43,7 +42,6 @@ struct collx_comm {
     /* Since it was set up. */
     struct collx_team team;
     struct collx_facts facts;
-    MPI_Request never; /* see pmpi/progress.h */
     void *segment;
     size_t segment_size;
     int segment_fd; /* of rank 0, during the setup */
@@ -59,7 +57,8 @@ extern struct collx_comm collx_comm_unknown;
 /* The table: open addressing.  Readers take no lock; writers hold one.  A table that has become
  * too small is replaced and kept, since a reader may still be in it. */
 struct collx_comm_entry {
-    _Atomic uintptr_t handle; /* 0: free, and the end of a search; 1: was deleted */
+    /* 0: free, and the end of a search; 1: was deleted.  Their comm is collx_comm_unknown. */
+    _Atomic uintptr_t handle;
     struct collx_comm *_Atomic comm;
 };
 
@@ -100,8 +99,16 @@ void collx_comm_name(struct collx_comm *comm);
 /* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
 int collx_world_rank(const struct collx_comm *comm);
 
-/* MPI is about to end; what hangs on communicators was or will be freed by it. */
+/* MPI has been initialised (not only a session): see to it that the end of it is seen.  Local. */
+void collx_comms_begin(void);
+/* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
+ * communicators is freed with them. */
 void collx_comms_finish(void);
+/* MPI_COMM_WORLD can be used: not before MPI_Init, not after MPI_Finalize, not with sessions alone.
+ */
+bool collx_world_up(void);
+/* Sessions that are open. */
+extern atomic_int collx_sessions;
 
 /* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
  * its slots.  Collective.  Afterwards its slots are final, whatever happened. */

@@ -10,14 +10,16 @@
 
 #include "algorithms/wait.h"
 
-enum { COLLX_CPUS = 1024 };
+enum { COLLX_CPUS = 4096 };
 
+/* The head of every segment. */
 struct collx_crowd {
+    _Alignas(COLLX_LINE) uint64_t cookie; /* whoever maps a segment sees by it that it is the one */
+    uint32_t stall_said;                  /* see struct collx_team */
+    _Atomic uint32_t votes;               /* ranks that know of a crowd beyond this communicator */
     _Alignas(COLLX_LINE) _Atomic uint64_t cpus[COLLX_CPUS / 64]; /* of all ranks */
-    _Atomic uint64_t votes; /* ranks that know of a crowd beyond this communicator */
-    char rest[COLLX_LINE - 8];
 };
-_Static_assert(sizeof(struct collx_crowd) == 2 * COLLX_LINE, "algorithms' memory starts on a line");
+_Static_assert(sizeof(struct collx_crowd) % COLLX_LINE == 0, "algorithms' memory starts on a line");
 
 /* Enter this rank's CPUs.  `segment` starts with a struct collx_crowd. */
 void collx_crowd_join(void *segment);

@@ -8,11 +8,8 @@
 
 static void progress(void *ctx)
 {
-    struct collx_comm *comm = ctx;
-    int done;
-
-    /* Never fulfilled; what counts is what MPI does meanwhile. */
-    pmpi.Test(&comm->never, &done, MPI_STATUS_IGNORE);
+    (void)ctx;
+    collx_progress();
 }
 
 static int reduce(void *ctx, const struct collx_call *call, const void *in, void *inout,

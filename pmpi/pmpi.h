@@ -19,6 +19,7 @@
     X(Cancel)                                                                                      \
     X(Cart_get)                                                                                    \
     X(Cartdim_get)                                                                                 \
+    X(Comm_call_errhandler)                                                                        \
     X(Comm_create_group)                                                                           \
     X(Comm_create_keyval)                                                                          \
     X(Comm_free)                                                                                   \
@@ -46,6 +47,7 @@
     X(Init)                                                                                        \
     X(Init_thread)                                                                                 \
     X(Initialized)                                                                                 \
+    X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \

@@ -3,16 +3,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Requests not in use, as a stack. */
-struct spare {
-    struct spare *next;
-    MPI_Request request;
-};
-
-/* Guards the spares.  Never held across a call into MPI, which may itself be waiting to give us a
- * request back (see pmpi/comm.c). */
+/* Requests not in use.  MPI does not let two threads test the same one, so there are as many as
+ * threads have waited at a time. */
+static MPI_Request *spares;
+static int count, room;
+/* Guards the spares.  Never held across a call into MPI. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct spare *spares;
 
 /* Guards making the communicator; nothing that MPI calls takes it. */
 static pthread_mutex_t self_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,56 +46,67 @@ MPI_Comm collx_self(void)
     return self;
 }
 
-MPI_Request collx_progress_take(void)
+static MPI_Request take(void)
 {
     static char nowhere;
     MPI_Request request = MPI_REQUEST_NULL;
 
     pthread_mutex_lock(&lock);
-    struct spare *spare = spares;
-    if (spare)
-        spares = spare->next;
+    if (count)
+        request = spares[--count];
     pthread_mutex_unlock(&lock);
-
-    if (spare) {
-        request = spare->request;
-        free(spare);
-    } else if (made && pmpi.Irecv(&nowhere, 0, MPI_BYTE, 0, 0, self, &request)) {
+    if (request == MPI_REQUEST_NULL && pmpi.Irecv(&nowhere, 0, MPI_BYTE, 0, 0, self, &request))
         request = MPI_REQUEST_NULL;
-    }
     return request;
 }
 
-void collx_progress_give(MPI_Request request)
+/* False: it could not be kept. */
+static bool give(MPI_Request request)
 {
-    struct spare *spare;
-
-    if (request == MPI_REQUEST_NULL || !(spare = malloc(sizeof *spare)))
-        return;
-    spare->request = request;
     pthread_mutex_lock(&lock);
-    spare->next = spares;
-    spares = spare;
+    if (count == room) {
+        MPI_Request *more = realloc(spares, (size_t)(room + 8) * sizeof *more);
+        if (more) {
+            spares = more;
+            room += 8;
+        }
+    }
+    bool kept = count < room;
+    if (kept)
+        spares[count++] = request;
     pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+static void cancel(MPI_Request request)
+{
+    pmpi.Cancel(&request);
+    pmpi.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void collx_progress(void)
+{
+    MPI_Request request = take();
+    int done;
+
+    if (request == MPI_REQUEST_NULL) {
+        pmpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self, &done, MPI_STATUS_IGNORE);
+        return;
+    }
+    /* Never fulfilled; what counts is what MPI does meanwhile. */
+    pmpi.Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!give(request))
+        cancel(request);
 }
 
 void collx_self_finish(void)
 {
-    pthread_mutex_lock(&lock);
-    struct spare *all = spares;
-    spares = NULL;
-    pthread_mutex_unlock(&lock);
-
-    while (all) {
-        struct spare *spare = all;
-        all = spare->next;
-        pmpi.Cancel(&spare->request);
-        pmpi.Wait(&spare->request, MPI_STATUS_IGNORE);
-        free(spare);
-    }
     pthread_mutex_lock(&self_lock);
-    if (made)
+    if (made) {
+        while (count)
+            cancel(spares[--count]);
         pmpi.Comm_free(&self);
+    }
     made = false;
     pthread_mutex_unlock(&self_lock);
 }

@@ -16,14 +16,10 @@ int collx_self_init(MPI_Comm comm);
 /* The communicator of this rank alone; its error handler returns. */
 MPI_Comm collx_self(void);
 
-/* A request for one communicator's waits: MPI does not let two threads test the same one.
- * MPI_REQUEST_NULL where MPI gave none; testing that is no harm. */
-MPI_Request collx_progress_take(void);
-/* Back for another communicator; without an MPI call, since a communicator may be deleted deep
- * inside MPI. */
-void collx_progress_give(MPI_Request request);
+/* Let MPI move what is pending. */
+void collx_progress(void);
 
-/* MPI is about to end: cancel the requests that were given back, free the communicator. */
+/* MPI is about to end: cancel the requests, free the communicator. */
 void collx_self_finish(void);
 
 #endif

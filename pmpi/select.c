@@ -8,11 +8,13 @@
 
 #include "algorithms/reduce.h"
 #include "pmpi/calls.h"
+#include "pmpi/progress.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct option {
     size_t last; /* bytes up to which this one holds */
@@ -23,10 +25,14 @@ struct option {
 };
 
 struct collx_selection {
-    int size; /* ranks of the communicator */
-    int count;
+    int size;       /* ranks of the communicator */
+    unsigned calls; /* that went to an algorithm */
     struct option option[];
 };
+
+/* A rank that never waits, because it is always the last, or the root, would never let MPI move
+ * what is pending: every so many calls it does.  Rare enough not to show in the time of a call. */
+enum { PROGRESS_EVERY = 64 };
 
 static int pass_to_mpi(enum collx_kind kind, struct collx_call *call, unsigned reason)
 {
@@ -51,7 +57,13 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
         return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
     call->route = option->route;
     call->reason = COLLX_REASON_POLICY;
-    return option->slot->run(option->slot, call);
+    if (__builtin_expect(++selection->calls % PROGRESS_EVERY == 0, 0))
+        collx_progress();
+    int error = option->slot->run(option->slot, call);
+    /* What went wrong on the way was on a communicator of ours: now it is this one's. */
+    if (__builtin_expect(error, 0))
+        pmpi.Comm_call_errhandler((MPI_Comm)call->comm, error);
+    return error;
 }
 
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
@@ -76,7 +88,8 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
         return NULL;
     call->contiguous = type->contiguous;
     call->elem_bytes = (size_t)type->size;
-    call->bytes = (size_t)call->count * call->elem_bytes;
+    if (__builtin_mul_overflow((size_t)call->count, call->elem_bytes, &call->bytes))
+        return NULL;
     /* A predefined type has no place at address 0; MPI_BOTTOM goes with derived ones. */
     if (type != room && call->bytes && !call->rbuf)
         return NULL;
@@ -120,50 +133,60 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     return choose(slot->state, COLLX_ALLREDUCE, call);
 }
 
-static struct collx_attached *find(struct collx_comm *comm, const struct collx_algorithm *algorithm)
+static struct collx_attached *find(struct collx_comm *comm, const struct collx_choice *choice)
 {
-    for (int i = 0; i < comm->attached_count; i++)
-        if (comm->attached[i].algorithm == algorithm)
-            return &comm->attached[i];
+    for (int i = 0; i < comm->attached_count; i++) {
+        struct collx_attached *attached = &comm->attached[i];
+        if (attached->algorithm == choice->algorithm &&
+            !memcmp(&attached->args, &choice->args, sizeof choice->args))
+            return attached;
+    }
     return NULL;
 }
 
-int collx_select_install(struct collx_comm *comm, enum collx_kind kind,
+int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_choice *choices, int count)
 {
-    static int (*const run[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
-        [COLLX_BARRIER] = run_barrier,
-        [COLLX_BCAST] = run_bcast,
-        [COLLX_ALLREDUCE] = run_allreduce,
-    };
     bool all_mpi = true;
 
+    free(comm->selection[kind]);
+    comm->selection[kind] = NULL;
     for (int i = 0; i < count; i++)
         all_mpi = all_mpi && !choices[i].algorithm;
-    if (all_mpi) {
-        collx_calls_to_mpi(comm, kind, COLLX_REASON_POLICY);
+    if (all_mpi)
         return 0;
-    }
 
     struct collx_selection *selection =
         calloc(1, sizeof *selection + (size_t)count * sizeof(struct option));
     if (!selection)
         return -ENOMEM;
     selection->size = comm->size;
-    selection->count = count;
     for (int i = 0; i < count; i++) {
         struct option *option = &selection->option[i];
         option->last =
             choices[i].bytes.last == INT64_MAX ? SIZE_MAX : (size_t)choices[i].bytes.last;
         option->ops = choices[i].ops;
-        if (choices[i].algorithm) {
-            struct collx_attached *attached = find(comm, choices[i].algorithm);
+        struct collx_attached *attached = choices[i].algorithm ? find(comm, &choices[i]) : NULL;
+        if (attached) {
             option->slot = &attached->slot;
             option->takes = attached->algorithm->takes;
             option->route = attached->route;
         }
     }
     comm->selection[kind] = selection;
-    comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = selection};
     return 0;
+}
+
+void collx_select_install(struct collx_comm *comm, enum collx_kind kind)
+{
+    static int (*const run[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
+        [COLLX_BARRIER] = run_barrier,
+        [COLLX_BCAST] = run_bcast,
+        [COLLX_ALLREDUCE] = run_allreduce,
+    };
+
+    if (comm->selection[kind])
+        comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = comm->selection[kind]};
+    else
+        collx_calls_to_mpi(comm, kind, COLLX_REASON_POLICY);
 }

@@ -7,9 +7,13 @@
 
 enum { COLLX_CHOICES = 32 };
 
-/* Put the plan for one collective into its slot.  `choices` as collx_policy_plan() made them; every
- * algorithm in them is in comm->attached.  0 or -ENOMEM. */
-int collx_select_install(struct collx_comm *comm, enum collx_kind kind,
+/* Make ready what the plan for one collective says.  `choices` as collx_policy_plan() made them; an
+ * algorithm that is not in comm->attached counts as the MPI library's.  May be repeated.  0 or
+ * -ENOMEM. */
+int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_choice *choices, int count);
+
+/* Put what was made ready into the communicator's slot.  Cannot fail. */
+void collx_select_install(struct collx_comm *comm, enum collx_kind kind);
 
 #endif

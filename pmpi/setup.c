@@ -1,18 +1,18 @@
-/* Setting a communicator up: one agreement, by collectives of the MPI library itself, at a call
- * that all ranks make at the same point.
+/* Setting a communicator up: one agreement, by collectives of the MPI library itself, after a call
+ * that all ranks have made.
  *
- *   1. Everybody hands a card to everybody: version, node, whether it has a policy to hand over.
- *      Whoever has another collx keeps all from going on.
- *   2. Rank 0 hands its policy over, unless that is the built-in one, and its name for the
- *      communicator, unless all have the same.
+ *   1. Everybody tells whether it can take part (it has the memory for all that follows, and the
+ *      same collx as the others).  If anybody cannot, nobody goes on.
+ *   2. Everybody hears which nodes the ranks are on; rank 0 hands its policy over, unless that is
+ * the built-in one, and its name for the communicator, unless all have the same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. Rank 0 makes the segment that the plan's algorithms need; everybody maps it and attaches the
  *      algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
  *      is refused everywhere, and all go back to 3, without it.
- *   6. The slots are filled.
+ *   6. The slots are filled, which cannot fail.
  *
- * Whatever happens, the ranks go through the same collectives, and afterwards all decide alike.
+ * So the ranks go through the same collectives, and afterwards all decide alike.
  */
 #include "pmpi/comm.h"
 
@@ -36,36 +36,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* What must be the same for two processes to work together: raised when the layout of anything
  * that they share changes. */
 enum { PROTOCOL = 1 };
 
-struct card {
-    uint32_t protocol;
-    uint32_t policy_size; /* of rank 0: bytes of the policy that it hands over; 0: the built-in */
-    uint64_t node;        /* equal for ranks that can share memory */
-    uint64_t algorithms;  /* hash of what there is */
-    uint64_t name;        /* hash of the communicator's name, which each rank may set differently */
+/* What each rank says in step 1; all are combined by bitwise or.  A value that must be the same on
+ * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
+ */
+struct hello {
+    uint64_t cannot;      /* not 0: somebody cannot take part */
+    uint64_t collx[2];    /* hash of everything that two collx must have in common */
+    uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
+    uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
-_Static_assert(sizeof(struct card) == 32, "cards travel as bytes");
+enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct hello) == 6 * sizeof(uint64_t), "it travels as numbers");
 
 /* Where rank 0's segment is, for the others. */
 struct address {
     int32_t pid, fd;
     int32_t error; /* negative errno: there is none */
     int32_t pad;
+    uint64_t cookie; /* stands at its head */
 };
+_Static_assert(sizeof(struct address) == 24, "it travels as bytes");
+
+/* A piece of work that the plan asks for: an algorithm with its parameters. */
+struct wanted {
+    int algorithm; /* index into collx_algorithms */
+    struct collx_args args;
+    size_t space;
+};
+
+enum { WANTED = COLLX_ROUTED * COLLX_CHOICES };
+
+/* In `refused`, beside bit i for collx_algorithms[i]: no memory for the choices themselves. */
+#define REFUSED_ALL ((uint64_t)1 << 63)
 
 /* One setup, while it lasts. */
 struct setup {
     struct collx_comm *comm;
     const struct collx_policy *policy;
-    struct collx_policy *received; /* from rank 0; NULL: the policy is somebody else's */
+    struct collx_policy received; /* from rank 0 */
+    uint64_t *node;               /* [2 * size]: of each rank, and sorted */
     struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
     int count[COLLX_ROUTED];
-    uint64_t refused; /* bit i: collx_algorithms[i] cannot be used here */
+    struct wanted wanted[WANTED];
+    int wanted_count;
+    uint64_t refused;
 };
 
 /* Wait for a collective of the setup.  It is where a job hangs of which not every process runs
@@ -110,21 +131,23 @@ static int from_zero(struct collx_comm *comm, void *data, size_t bytes)
     return error ? error : finish(comm, &request);
 }
 
-/* Bits that any rank has set. */
-static int any_of(struct collx_comm *comm, uint64_t *bits)
+/* Bits that any rank has set, in `count` words. */
+static int any_of(struct collx_comm *comm, uint64_t *words, int count)
 {
     MPI_Request request;
-    uint64_t all = 0;
-    int error = pmpi.Iallreduce(bits, &all, 1, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
+    uint64_t all[HELLO_WORDS];
+    int error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
 
     error = error ? error : finish(comm, &request);
-    *bits = all;
+    memcpy(words, all, (size_t)count * sizeof *all);
     return error;
 }
 
-static uint64_t algorithms_hash(void)
+/* Everything that must be equal for two processes to work together. */
+static uint64_t collx_version(void)
 {
-    uint64_t hash = COLLX_HASH_START;
+    const uint32_t layout[] = {PROTOCOL, COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
+    uint64_t hash = collx_hash(COLLX_HASH_START, layout, sizeof layout);
 
     for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++) {
         hash = collx_hash(hash, &(*each)->kind, sizeof(*each)->kind);
@@ -151,14 +174,9 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static int count_nodes(const struct card *card, int ranks, struct collx_facts *facts)
+/* From the node of each rank. */
+static void count_nodes(uint64_t *node, int ranks, struct collx_facts *facts)
 {
-    uint64_t *node = malloc((size_t)ranks * sizeof *node);
-
-    if (!node)
-        return -ENOMEM;
-    for (int i = 0; i < ranks; i++)
-        node[i] = card[i].node;
     qsort(node, (size_t)ranks, sizeof *node, compare);
     *facts = (struct collx_facts){.ranks = ranks, .node_ranks_min = ranks};
     for (int first = 0, next; first < ranks; first = next) {
@@ -169,68 +187,58 @@ static int count_nodes(const struct card *card, int ranks, struct collx_facts *f
         facts->node_ranks_min = here < facts->node_ranks_min ? here : facts->node_ranks_min;
         facts->node_ranks_max = here > facts->node_ranks_max ? here : facts->node_ranks_max;
     }
-    free(node);
-    return 0;
 }
 
-/* 1.  *policy_size and *same_name are the same on all ranks.  0; COLLX_EUNFIT, on all ranks, where
- * they do not fit together; or an MPI error. */
-static int exchange_cards(struct setup *setup, uint32_t *policy_size, bool *same_name)
+/* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
+ * ranks, where they do not go on; or an MPI error. */
+static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello *hello)
 {
-    struct collx_comm *comm = setup->comm;
-    struct card *all = calloc((size_t)comm->size, sizeof *all);
-    struct card own = {
-        .protocol = PROTOCOL,
-        .node = node_of(comm),
-        .algorithms = algorithms_hash(),
-        .name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name)),
-    };
+    uint64_t version = collx_version();
+    uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
-    if (!all)
-        return MPI_ERR_NO_MEM;
-    setup->policy = collx_policy_builtin();
-    if (comm->rank == 0) {
-        setup->policy = collx_policy_own();
-        if (setup->policy != collx_policy_builtin())
-            own.policy_size = (uint32_t)collx_policy_size(setup->policy);
-    }
-    int error = from_all(comm, &own, all, sizeof own);
-    *same_name = true;
-    for (int i = 0; !error && i < comm->size; i++) {
-        *same_name = *same_name && all[i].name == all[0].name;
-        if (all[i].protocol == all[0].protocol && all[i].algorithms == all[0].algorithms)
-            continue;
-        error = COLLX_EUNFIT;
+    *hello = (struct hello){
+        .cannot = setup == NULL,
+        .collx = {version, ~version},
+        .name = {name, ~name},
+    };
+    if (setup && comm->rank == 0 && setup->policy != collx_policy_builtin())
+        hello->policy_size = collx_policy_size(setup->policy);
+
+    int error = any_of(comm, (uint64_t *)hello, HELLO_WORDS);
+    if (error)
+        return error;
+    if (hello->collx[0] & hello->collx[1]) {
         if (comm->rank == 0)
-            collx_warn("rank %d of %s runs another version of collx than rank 0, so its "
-                       "collectives stay with the MPI library. Use one installation for all ranks",
-                       i, comm->team.name);
+            collx_warn("the ranks of %s run different versions of collx, so its collectives stay "
+                       "with the MPI library. Use one installation for all ranks",
+                       comm->label);
+        return COLLX_EUNFIT;
     }
-    if (!error && count_nodes(all, comm->size, &comm->facts))
-        error = MPI_ERR_NO_MEM;
-    *policy_size = all[0].policy_size;
-    free(all);
-    return error;
+    return hello->cannot ? COLLX_EUNFIT : 0;
 }
 
 /* 2. */
-static int hand_over_policy(struct setup *setup, uint32_t size)
+static int exchange(struct setup *setup, const struct hello *hello)
 {
     struct collx_comm *comm = setup->comm;
+    uint64_t node = node_of(comm);
+    int error = from_all(comm, &node, setup->node, sizeof node);
 
-    if (comm->rank == 0)
-        return size ? from_zero(comm, (void *)(uintptr_t)setup->policy, size) : 0;
-    if (size) {
-        setup->received = calloc(1, sizeof *setup->received);
-        if (!setup->received)
-            return MPI_ERR_NO_MEM;
-        int error = from_zero(comm, setup->received, size);
-        if (error)
-            return error;
-        setup->policy = setup->received;
+    if (error)
+        return error;
+    count_nodes(setup->node, comm->size, &comm->facts);
+    if (hello->policy_size) {
+        error = from_zero(comm,
+                          comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
+                          hello->policy_size);
+        if (comm->rank != 0)
+            setup->policy = &setup->received;
     }
-    collx_policy_adopt(setup->policy);
-    return 0;
+    if (!error && comm->rank != 0)
+        collx_policy_adopt(setup->policy);
+    if (!error && (hello->name[0] & hello->name[1]))
+        error = from_zero(comm, comm->name, sizeof comm->name);
+    return error;
 }
 
 /* 3. */
@@ -253,81 +261,118 @@ static void plan(struct setup *setup)
     }
 }
 
-static bool planned(const struct setup *setup, const struct collx_algorithm *algorithm,
-                    struct collx_args *args)
+/* What the plan asks for, each piece once, and the size of the segment for all of them. */
+static size_t list_wanted(struct setup *setup)
 {
-    for (int i = 0; i < setup->count[algorithm->kind]; i++) {
-        const struct collx_choice *choice = &setup->choice[algorithm->kind][i];
-        if (choice->algorithm == algorithm) {
-            *args = choice->args;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Bytes of the segment: the algorithms' pieces, in the order of collx_algorithms. */
-static size_t space(const struct setup *setup, const struct collx_algorithm *algorithm)
-{
-    struct collx_args args;
-
-    if (!algorithm->space || !planned(setup, algorithm, &args))
-        return 0;
-    return (algorithm->space(&setup->comm->facts, &args) + COLLX_LINE - 1) &
-           ~(size_t)(COLLX_LINE - 1);
-}
-
-/* 4, first half.  *mapped: this rank has the segment.  0 or an MPI error. */
-static int map_segment(struct setup *setup, bool *mapped)
-{
-    struct collx_comm *comm = setup->comm;
-    struct address address = {.pid = getpid(), .fd = -1};
     size_t size = sizeof(struct collx_crowd);
 
-    for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++)
-        size += space(setup, *each);
+    setup->wanted_count = 0;
+    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
+        for (int i = 0; i < setup->count[kind]; i++) {
+            const struct collx_choice *choice = &setup->choice[kind][i];
+            struct wanted *wanted = &setup->wanted[setup->wanted_count];
+            bool known = !choice->algorithm;
+
+            for (const struct wanted *each = setup->wanted; each < wanted && !known; each++)
+                known = collx_algorithms[each->algorithm] == choice->algorithm &&
+                        !memcmp(&each->args, &choice->args, sizeof each->args);
+            if (known)
+                continue;
+            *wanted = (struct wanted){.args = choice->args};
+            while (collx_algorithms[wanted->algorithm] != choice->algorithm)
+                wanted->algorithm++;
+            if (choice->algorithm->space)
+                wanted->space = choice->algorithm->space(&setup->comm->facts, &choice->args);
+            wanted->space = (wanted->space + COLLX_LINE - 1) & ~(size_t)(COLLX_LINE - 1);
+            size += wanted->space;
+            setup->wanted_count++;
+        }
+    }
+    return size;
+}
+
+/* Bytes that this process shares at the moment, with the communicators' ranks. */
+static atomic_size_t shared;
+
+static int make_segment(struct collx_comm *comm, size_t size, struct address *address)
+{
+    size_t limit = (size_t)collx_option_number(COLLX_OPTION_MEMORY);
+
+    if (atomic_load(&shared) + size > limit)
+        return -EDQUOT;
+    int error = collx_shm_create(size, &comm->segment, &address->fd);
+    if (error)
+        return error;
+    struct collx_crowd *crowd = comm->segment;
+    if (getrandom(&crowd->cookie, sizeof crowd->cookie, GRND_NONBLOCK) < 0)
+        crowd->cookie = collx_clock_ns();
+    address->cookie = crowd->cookie;
+    return 0;
+}
+
+static int open_segment(struct collx_comm *comm, size_t size, const struct address *address)
+{
+    int error = collx_shm_open(address->pid, address->fd, size, &comm->segment);
+
+    /* Another process may have that number here, if rank 0 is not where we think it is. */
+    if (!error && ((struct collx_crowd *)comm->segment)->cookie != address->cookie) {
+        collx_shm_close(comm->segment, size);
+        comm->segment = NULL;
+        error = -ESTALE;
+    }
+    return error;
+}
+
+/* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
+static int map_segment(struct collx_comm *comm, size_t size, int *failed)
+{
+    struct address address = {.pid = getpid(), .fd = -1};
+
     if (comm->rank == 0)
-        address.error = collx_shm_create(size, &comm->segment, &address.fd);
-    int failed = address.error, error = from_zero(comm, &address, sizeof address);
+        address.error = make_segment(comm, size, &address);
+    int error = from_zero(comm, &address, sizeof address);
+    *failed = address.error;
     if (comm->rank != 0 && !error && !address.error)
-        failed = collx_shm_open(address.pid, address.fd, size, &comm->segment);
+        *failed = open_segment(comm, size, &address);
     /* Nobody may close it before everybody has opened it, which is known in step 5. */
     comm->segment_fd = comm->rank == 0 ? address.fd : -1;
-    comm->segment_size = size;
-    *mapped = comm->segment != NULL;
-    if (failed)
-        collx_warn("rank %d of %s cannot %s %zu KiB of memory to share (%s), so its collectives go "
-                   "another way than through shared memory",
-                   comm->rank, comm->team.name, comm->rank ? "open" : "make", size / 1024,
-                   strerror(-failed));
+    if (comm->segment) {
+        comm->segment_size = size;
+        atomic_fetch_add(&shared, size);
+    }
     return error;
 }
 
 /* 4, second half: what cannot be attached is refused. */
-static void attach(struct setup *setup, bool mapped)
+static void attach(struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
-    struct collx_args args;
     size_t offset = sizeof(struct collx_crowd);
 
-    if (mapped)
+    if (comm->segment)
         collx_crowd_join(comm->segment);
-    for (int i = 0; collx_algorithms[i]; i++) {
-        const struct collx_algorithm *algorithm = collx_algorithms[i];
+    comm->attached = calloc((size_t)setup->wanted_count, sizeof *comm->attached);
+    for (int i = 0; i < setup->wanted_count; i++) {
+        const struct wanted *wanted = &setup->wanted[i];
+        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         struct collx_attached *attached = &comm->attached[comm->attached_count];
 
-        if (!planned(setup, algorithm, &args))
-            continue;
-        if (mapped && !algorithm->attach(&comm->team, &args, (char *)comm->segment + offset,
-                                         &attached->slot)) {
+        if (comm->segment && comm->attached &&
+            !algorithm->attach(&comm->team, &wanted->args, (char *)comm->segment + offset,
+                               &attached->slot)) {
             attached->algorithm = algorithm;
-            attached->route = (uint8_t)(i + 1);
+            attached->args = wanted->args;
+            attached->route = (uint8_t)(wanted->algorithm + 1);
             comm->attached_count++;
         } else {
-            setup->refused |= (uint64_t)1 << i;
+            setup->refused |= (uint64_t)1 << wanted->algorithm;
         }
-        offset += space(setup, algorithm);
+        offset += wanted->space;
     }
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        if (collx_select_prepare(comm, (enum collx_kind)kind, setup->choice[kind],
+                                 setup->count[kind]))
+            setup->refused |= REFUSED_ALL;
 }
 
 static void detach(struct collx_comm *comm)
@@ -336,69 +381,95 @@ static void detach(struct collx_comm *comm)
         struct collx_attached *attached = &comm->attached[--comm->attached_count];
         attached->algorithm->detach(attached->slot.state);
     }
+    free(comm->attached);
+    comm->attached = NULL;
+    if (comm->segment)
+        atomic_fetch_sub(&shared, comm->segment_size);
     collx_shm_close(comm->segment, comm->segment_size);
     comm->segment = NULL;
 }
 
-static int count_algorithms(void)
+/* Rank 0 says for all why there is no memory to share; `errors` has bit e for errno e of any rank.
+ */
+static void report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
 {
-    int count = 0;
+    int error = __builtin_ctzll(errors);
 
-    while (collx_algorithms[count])
-        count++;
-    return count;
-}
-
-static bool any_planned(const struct setup *setup)
-{
-    struct collx_args args;
-
-    for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++)
-        if (planned(setup, *each, &args))
-            return true;
-    return false;
+    if (comm->rank != 0)
+        return;
+    collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go another "
+               "way. %s",
+               comm->label, size / 1024, error ? strerror(error) : "COLLX_MEMORY is used up",
+               error == EACCES || error == ENOENT
+                   ? "They must be able to open each other's files in /proc"
+                   : "collx info tells what shm needs");
 }
 
 /* 3 to 5, once.  *again is the same on all ranks.  0 or an MPI error. */
 static int try_plan(struct setup *setup, bool *again)
 {
     struct collx_comm *comm = setup->comm;
-    uint64_t refused = setup->refused;
-    bool mapped;
+    uint64_t before = setup->refused;
+    int failed;
 
     *again = false;
     plan(setup);
-    if (!any_planned(setup))
+    size_t size = list_wanted(setup);
+    if (!setup->wanted_count)
         return 0;
-    int error = map_segment(setup, &mapped);
+    int error = map_segment(comm, size, &failed);
     if (error)
         return error;
-    attach(setup, mapped);
-    error = any_of(comm, &setup->refused);
+    attach(setup);
+
+    /* -EDQUOT, our own limit, is bit 0; errors beyond 63 are one. */
+    uint64_t words[2] = {setup->refused, 0};
+    if (failed)
+        words[1] = (uint64_t)1 << (failed == -EDQUOT ? 0 : -failed < 63 ? -failed : EIO);
+    error = any_of(comm, words, 2);
+    setup->refused = words[0];
     if (comm->segment_fd >= 0)
         close(comm->segment_fd);
     comm->segment_fd = -1;
-    *again = setup->refused != refused;
+    if (!error && words[1])
+        report_unshared(comm, size, words[1]);
+    *again = setup->refused != before;
     if (*again)
         detach(comm);
     return error;
 }
 
 /* 1 to 5.  0, or why nothing comes of it, which is the same on all ranks. */
-static int agree(struct setup *setup)
+static int agree(struct collx_comm *comm, struct setup *setup)
 {
-    struct collx_comm *comm = setup->comm;
-    uint32_t policy_size;
-    bool same_name, again = true;
+    struct hello hello;
+    bool again = true;
+    int error = say_hello(comm, setup, &hello);
 
-    int error = exchange_cards(setup, &policy_size, &same_name);
     if (!error)
-        error = hand_over_policy(setup, policy_size);
-    if (!error && !same_name)
-        error = from_zero(comm, comm->name, sizeof comm->name);
-    while (!error && again)
+        error = exchange(setup, &hello);
+    while (!error && again) {
         error = try_plan(setup, &again);
+        if (setup->refused & REFUSED_ALL)
+            return COLLX_EUNFIT;
+    }
     return error;
+}
+
+static struct setup *setup_create(struct collx_comm *comm)
+{
+    struct setup *setup = calloc(1, sizeof *setup);
+    uint64_t *node = calloc((size_t)comm->size, sizeof *node);
+
+    if (!setup || !node || collx_self_init(comm->comm)) {
+        free(setup);
+        free(node);
+        return NULL;
+    }
+    setup->comm = comm;
+    setup->node = node;
+    setup->policy = comm->rank == 0 ? collx_policy_own() : collx_policy_builtin();
+    return setup;
 }
 
 static void explain_line(void *ctx, const char *line)
@@ -419,11 +490,9 @@ static void explain(const struct setup *setup)
 void collx_comm_setup(struct collx_comm *comm)
 {
     int keep = errno;
-    struct setup *setup = calloc(1, sizeof *setup);
+    struct setup *setup = setup_create(comm);
 
     collx_comm_name(comm);
-    comm->attached = calloc((size_t)count_algorithms(), sizeof *comm->attached);
-    int error = setup && comm->attached ? 0 : MPI_ERR_NO_MEM;
     comm->segment_fd = -1;
     comm->team = (struct collx_team){
         .rank = comm->rank,
@@ -432,25 +501,19 @@ void collx_comm_setup(struct collx_comm *comm)
         .ctx = comm,
         .name = comm->label,
     };
+    int error = agree(comm, setup);
     if (!error)
-        error = collx_self_init(comm->comm);
-    if (!error) {
-        setup->comm = comm;
-        error = agree(setup);
-    }
-    if (!error) {
-        comm->never = collx_progress_take();
         collx_crowd_decide(comm->segment, comm->facts.node_ranks_max, &comm->team);
-    }
     for (int kind = 0; kind < COLLX_ROUTED; kind++) { /* 6 */
-        if (error || collx_select_install(comm, (enum collx_kind)kind, setup->choice[kind],
-                                          setup->count[kind]))
+        if (error)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
+        else
+            collx_select_install(comm, (enum collx_kind)kind);
     }
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
     if (setup)
-        free(setup->received);
+        free(setup->node);
     free(setup);
     errno = keep;
 }
@@ -460,6 +523,4 @@ void collx_comm_teardown(struct collx_comm *comm)
     detach(comm);
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         free(comm->selection[kind]);
-    free(comm->attached);
-    collx_progress_give(comm->never);
 }

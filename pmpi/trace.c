@@ -38,11 +38,11 @@ static void open_recorder(void)
         .routes = route_names(),
     };
     char path[4096], why[sizeof path + 64] = "";
-    int length, world = 0;
+    int length;
 
     pmpi.Get_library_version(version, &length);
     version[strcspn(version, "\n")] = '\0';
-    if (!pmpi.Initialized(&world) && world) {
+    if (collx_world_up()) {
         pmpi.Comm_rank(MPI_COMM_WORLD, &setup.world_rank);
         pmpi.Comm_size(MPI_COMM_WORLD, &setup.world_size);
     }
@@ -119,7 +119,7 @@ static uint32_t ordinal(uint64_t group)
 static uint64_t global_number(MPI_Comm comm)
 {
     MPI_Group group, world;
-    int initialized = 0, size = 0;
+    int size = 0;
     uint64_t hash = COLLX_HASH_START;
 
     if (comm == MPI_COMM_WORLD)
@@ -129,8 +129,7 @@ static uint64_t global_number(MPI_Comm comm)
     pmpi.Group_size(group, &size);
     hash = collx_hash(hash, &size, sizeof size);
     int *ranks = malloc(2 * (size_t)size * sizeof *ranks);
-    if (ranks && !pmpi.Initialized(&initialized) && initialized &&
-        !pmpi.Comm_group(MPI_COMM_WORLD, &world)) {
+    if (ranks && collx_world_up() && !pmpi.Comm_group(MPI_COMM_WORLD, &world)) {
         for (int i = 0; i < size; i++)
             ranks[i] = i;
         if (!pmpi.Group_translate_ranks(group, size, ranks, world, ranks + size))
@@ -193,18 +192,26 @@ void collx_trace_complete(uint64_t event)
         recorder->complete(event, collx_clock_ns());
 }
 
+uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type)
+{
+    MPI_Count size = 0;
+
+    if (type == MPI_DATATYPE_NULL || count <= 0 || pmpi.Type_size_x(type, &size))
+        return 0;
+    return (uint64_t)(count * size);
+}
+
 /* What the selecting slot found, or would have. */
 static void describe(enum collx_kind kind, const struct collx_call *call,
                      struct collx_trace_event *event)
 {
-    MPI_Count size = 0;
-
     event->root = kind == COLLX_BCAST ? call->root : -1;
     event->op = COLLX_OP_NONE;
     if (kind == COLLX_ALLREDUCE)
         event->op = (uint8_t)collx_op_kind((MPI_Op)call->op);
-    if (kind != COLLX_BARRIER && !pmpi.Type_size_x((MPI_Datatype)call->datatype, &size))
-        event->bytes = (uint64_t)(call->count * size);
+    /* With root MPI_PROC_NULL, in an intercommunicator, nothing else means anything. */
+    if (kind != COLLX_BARRIER && !(kind == COLLX_BCAST && call->root == MPI_PROC_NULL))
+        event->bytes = collx_trace_bytes(call->count, (MPI_Datatype)call->datatype);
 }
 
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller)

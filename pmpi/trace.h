@@ -17,6 +17,8 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
  * sequence and call site.  Returns what recorder->complete() takes. */
 uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm comm, bool valid,
                             const void *caller);
+/* Bytes of `count` elements; 0 where the type is none. */
+uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type);
 /* A nonblocking collective is over. */
 void collx_trace_complete(uint64_t event);
 

@@ -12,14 +12,7 @@
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(int64_t count, MPI_Datatype type)
-{
-    MPI_Count size = 0;
-
-    if (type == MPI_DATATYPE_NULL || count <= 0 || pmpi.Type_size_x(type, &size))
-        return 0;
-    return (uint64_t)(count * size);
-}
+#define bytes_of collx_trace_bytes
 
 /* How many peers' counts an array has. */
 static int peers(MPI_Comm comm)
@@ -103,6 +96,9 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 /* A rank that works in place contributes what is in its receive buffer. */
 #define SEND                                                                                       \
     (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
+/* In the group of an intercommunicator that has the root, where root is negative (MPI_ROOT or
+ * MPI_PROC_NULL), a rank contributes nothing, and the other arguments may be anything. */
+#define MATTERS(bytes) (root < 0 ? 0 : (bytes))
 #define IN_PLACE_OR(bytes) (sendbuf == MPI_IN_PLACE ? 0 : (bytes))
 
 /* --- parameters; N is the type of counts, D of displacements ---------------------------------- */
@@ -137,11 +133,11 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 
 /* X(KIND, Name, Iname, parameters, bytes, op, root), for those that are not routed … */
 #define COLLECTIVES(X)                                                                                       \
-    X(REDUCE, Reduce, Ireduce, REDUCE, bytes_of(count, type), op, root)                                      \
-    X(GATHER, Gather, Igather, ROOTED, SEND, MPI_OP_NULL, root)                                              \
-    X(GATHERV, Gatherv, Igatherv, GATHERV, IN_PLACE_OR(bytes_of(sendcount, sendtype)), MPI_OP_NULL, root)    \
-    X(SCATTER, Scatter, Iscatter, ROOTED, recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype), MPI_OP_NULL, root) \
-    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, recvbuf == MPI_IN_PLACE ? 0 : bytes_of(recvcount, recvtype), MPI_OP_NULL, root) \
+    X(REDUCE, Reduce, Ireduce, REDUCE, MATTERS(bytes_of(count, type)), op, root)                                      \
+    X(GATHER, Gather, Igather, ROOTED, MATTERS(SEND), MPI_OP_NULL, root)                                              \
+    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(IN_PLACE_OR(bytes_of(sendcount, sendtype))), MPI_OP_NULL, root)    \
+    X(SCATTER, Scatter, Iscatter, ROOTED, MATTERS(recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(recvbuf == MPI_IN_PLACE ? 0 : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
     X(ALLGATHER, Allgather, Iallgather, ALL, SEND, MPI_OP_NULL, -1)                                          \
     X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
     X(ALLTOALL, Alltoall, Ialltoall, ALL, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1)                     \
@@ -162,7 +158,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 
 /* … and those whose blocking form is (pmpi/calls.c). */
 #define ROUTED(X)                                                                                            \
-    X(BCAST, Bcast, Ibcast, BCAST, bytes_of(count, type), MPI_OP_NULL, root)                                 \
+    X(BCAST, Bcast, Ibcast, BCAST, MATTERS(bytes_of(count, type)), MPI_OP_NULL, root)                                 \
     X(ALLREDUCE, Allreduce, Iallreduce, REDUCE_ALL, bytes_of(count, type), op, -1)
 
 /* --- the entries ----------------------------------------------------------------------------- */

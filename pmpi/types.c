@@ -44,10 +44,10 @@ const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type)
     uintptr_t handle = (uintptr_t)type;
 
     for (unsigned i = place(handle);; i = (i + 1) % TABLE) {
-        if (types[i].handle == handle)
-            return &types[i];
         if (!types[i].handle)
             return NULL;
+        if (types[i].handle == handle)
+            return &types[i];
     }
 }
 

@@ -32,7 +32,7 @@ enum {
 
 /* The numbers in events mean what these tables say. */
 static_assert(COLLX_KINDS == 22 && COLLX_FORMS == 3, "increase COLLX_TRACE_VERSION");
-static_assert(COLLX_OP_COUNT == 16 && COLLX_REASON_COUNT == 8, "increase COLLX_TRACE_VERSION");
+static_assert(COLLX_OP_COUNT == 16 && COLLX_REASON_COUNT == 7, "increase COLLX_TRACE_VERSION");
 
 /* Why a file holds no more events although the job went on. */
 enum collx_trace_stop { COLLX_TRACE_GOING, COLLX_TRACE_LIMIT, COLLX_TRACE_FAILED };

@@ -1,0 +1,37 @@
+/* What the launcher tells a process in its environment, before MPI does. */
+#ifndef COLLX_LAUNCHER_H
+#define COLLX_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* This is rank 0 of its job, or nobody says so: it may speak for all. */
+static inline bool collx_launcher_first(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                        "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return !strcmp(rank, "0");
+    }
+    return true;
+}
+
+/* Ranks of this job on this node; 0: nobody says. */
+static inline int collx_launcher_local_ranks(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "PALS_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && atoi(value) > 0)
+            return atoi(value);
+    }
+    return 0;
+}
+
+#endif
