@@ -297,6 +297,189 @@ static void full_shm(void)
     finish();
 }
 
+/* Handles that a program forgot to set are MPI's to refuse. */
+static void zero_handles(void)
+{
+    MPI_Comm comm = (MPI_Comm)0;
+    MPI_Datatype type = (MPI_Datatype)0;
+    int value = 0, class;
+
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    rounds(MPI_COMM_WORLD, 10);
+    MPI_Error_class(MPI_Bcast(&value, 1, type, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_TYPE);
+    MPI_Error_class(MPI_Barrier(comm), &class);
+    CHECK(class == MPI_ERR_COMM);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* A call that one rank alone gets wrong must not make it count differently from the others. */
+static void lonely_error(void)
+{
+    MPI_Comm comm;
+    int value = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; i++) {
+        if (rank == 0)
+            CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+        MPI_Barrier(comm);
+    }
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
+/* Libraries do their last collectives while MPI_Finalize deletes what hangs on MPI_COMM_SELF. */
+static int last_collectives(MPI_Comm self, int key, void *value, void *extra)
+{
+    MPI_Datatype every_other;
+    int data[8] = {0};
+
+    (void)self, (void)key, (void)value, (void)extra;
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    if (rank == 0)
+        data[6] = 6;
+    for (int i = 0; i < 6; i++)
+        MPI_Bcast(data, 1, every_other, 0, MPI_COMM_WORLD);
+    CHECK(data[6] == 6);
+    rounds(MPI_COMM_WORLD, 10);
+    MPI_Type_free(&every_other);
+    return MPI_SUCCESS;
+}
+
+static void in_finalize(void)
+{
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_collectives, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* A session goes on when MPI_COMM_WORLD has gone. */
+static void session_outlives(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Datatype every_other;
+    int data[8] = {0};
+
+    start();
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    MPI_Group_free(&group);
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    rounds(MPI_COMM_WORLD, 10);
+    rounds(comm, 10);
+    MPI_Finalize();
+    if (rank == 0)
+        data[6] = 6;
+    MPI_Bcast(data, 1, every_other, 0, comm);
+    CHECK(data[6] == 6);
+    rounds(comm, 10);
+    MPI_Type_free(&every_other);
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+/* One rank is always the last in Allreduce, so it never waits there; still the message that it has
+ * begun to send must get through, for MPI_Test on the other side has to succeed in the end. */
+static void never_waits(void)
+{
+    enum { BYTES = 8 << 20 };
+    char *data = calloc(BYTES, 1);
+    MPI_Request request;
+    int done = 0, all = 0;
+
+    CHECK(data);
+    start();
+    rounds(MPI_COMM_WORLD, 10);
+    if (rank == 0)
+        MPI_Isend(data, BYTES, MPI_CHAR, 1, 7, MPI_COMM_WORLD, &request);
+    else if (rank == 1)
+        MPI_Irecv(data, BYTES, MPI_CHAR, 0, 7, MPI_COMM_WORLD, &request);
+    while (!all) {
+        if (rank == 1 && !done)
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (rank == 0)
+            usleep(100);
+        int mine = rank == 1 ? done : 1;
+        MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    }
+    if (rank == 0)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    free(data);
+    finish();
+}
+
+/* Beside the root, in its group of an intercommunicator, nothing but the root means anything. */
+static void beside_the_root(void)
+{
+#ifdef OPEN_MPI
+    const MPI_Datatype nothing = MPI_CHAR; /* it looks at the type all the same */
+#else
+    const MPI_Datatype nothing = MPI_DATATYPE_NULL;
+#endif
+    MPI_Comm half, inter;
+    int value = 9, group;
+
+    start();
+    group = rank < size / 2 ? 0 : 1;
+    MPI_Comm_split(MPI_COMM_WORLD, group, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, group ? 0 : size / 2, 1, &inter);
+    if (rank == 0)
+        MPI_Bcast(&value, 1, MPI_INT, MPI_ROOT, inter);
+    else if (group == 0)
+        MPI_Bcast(NULL, 0, nothing, MPI_PROC_NULL, inter);
+    else
+        MPI_Bcast(&value, 1, MPI_INT, 0, inter);
+    CHECK(value == 9);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* One element of more than 2 GiB: how programs without MPI 4 send that much. */
+static void big_element(void)
+{
+    enum { PIECE = 1100 << 20 };
+    char *data = malloc(2ull * PIECE);
+    MPI_Datatype piece, both;
+
+    CHECK(data);
+    start();
+    rounds(MPI_COMM_WORLD, 10);
+    MPI_Type_contiguous(PIECE, MPI_CHAR, &piece);
+    MPI_Type_contiguous(2, piece, &both);
+    MPI_Type_commit(&both);
+    data[0] = data[2ull * PIECE - 1] = rank == 0 ? 7 : 0;
+    MPI_Bcast(data, 1, both, 0, MPI_COMM_WORLD);
+    CHECK(data[0] == 7 && data[2ull * PIECE - 1] == 7);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&both);
+    free(data);
+    finish();
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -314,6 +497,13 @@ static const struct {
     {"threads", threads},
     {"sessions", sessions},
     {"full-shm", full_shm},
+    {"zero-handles", zero_handles},
+    {"lonely-error", lonely_error},
+    {"in-finalize", in_finalize},
+    {"session-outlives", session_outlives},
+    {"never-waits", never_waits},
+    {"beside-the-root", beside_the_root},
+    {"big-element", big_element},
 };
 
 int main(int argc, char **argv)
