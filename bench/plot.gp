@@ -36,8 +36,8 @@ style_of(route, i) = route eq 'mpi' ? 1 : route eq 'collx' ? 2 : 3 + (i % 3)
 title_of(route, file) = route eq 'mpi' ? cell(file, '1', '$1') : route eq 'collx' ? 'with collx' : route
 
 set multiplot layout 2, columns columnsfirst \
-    margins screen 75.0 / (480 * columns), 1 - 15.0 / (480 * columns), 0.06, 0.85 \
-    spacing screen 85.0 / (480 * columns), 0.11
+    margins screen 85.0 / (480 * columns), 1 - 15.0 / (480 * columns), 0.06, 0.85 \
+    spacing screen 90.0 / (480 * columns), 0.11
 do for [c = 1:columns] {
     file = word(files, c)
     middle = (c - 0.46) / columns

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""usage: bench_test.py BUILD MPI LAUNCHER
+
+What collx-bench prints and writes: that it is complete and fits together.  How fast anything is,
+is not looked at."""
+
+import csv
+import re
+import sys
+import xml.dom.minidom
+from pathlib import Path
+from shutil import which
+
+from job import Mpi, Skip, check, main, run
+
+build, name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(name, launcher)
+bench = build / "bench" / f"collx-bench-{name}"
+library = build / "libcollx.so"
+SHORT = ["--time=0.2", "--sizes=1..64KiB", "--step=64"]
+SIZES = ["1", "64", "4096"]
+POINTS = [("barrier", "0")] + [(kind, size) for kind in ("bcast", "allreduce") for size in SIZES]
+
+
+def measured(folder, ranks=2, arguments=(), env=None):
+    """The text and the rows of a job."""
+    file = folder / "figures.csv"
+    text = mpi.mpirun(library, ranks, [bench, *SHORT, f"--csv={file}", *arguments], env=env,
+                      timeout=120).expect().out
+    with file.open() as lines:
+        return text, list(csv.DictReader(lines))
+
+
+def figures_fit_together(folder):
+    text, rows = measured(folder)
+    if not rows:
+        # A busy machine may be in no state at all; then it has to say so.
+        check(re.search(r"^(\d+) of \1 rounds were dropped", text, re.M), text)
+        raise Skip("the machine was in no known state during any round")
+    for row in rows:
+        check(row["ranks"] == "2" and row["state"] in ("near", "middle", "far", "any"), row)
+        low, us, high = (float(row[key]) for key in ("us_25", "us", "us_75"))
+        check(0 < low <= us <= high, row)
+        check(float(row["ratio_25"]) <= float(row["ratio"]) <= float(row["ratio_75"]), row)
+        if row["route"] == "mpi":
+            check(float(row["ratio"]) == 1, row)
+        check(int(row["rounds"]) > 0 and (row["collective"], row["bytes"]) in POINTS, row)
+    for state in {row["state"] for row in rows}:
+        check(re.search(rf"^{state}: \d+ rounds", text, re.M), f"no table for {state}:\n{text}")
+    for kind, size in {(row["collective"], row["bytes"]) for row in rows}:
+        check(re.search(rf"^{kind} +{size} \|.* shm$", text, re.M), f"no {kind} {size}:\n{text}")
+
+
+def one_rank_has_every_point(folder):
+    # There is no state to tell, so no round is dropped.
+    text, rows = measured(folder, ranks=1)
+    found = {(row["collective"], row["bytes"], row["route"]) for row in rows}
+    wanted = {(*point, route) for point in POINTS for route in ("mpi", "collx")}
+    check(wanted <= found, f"missing: {wanted - found}\n{text}")
+    check({row["state"] for row in rows} == {"any"}, rows)
+    check(re.search(r"^0 of \d+ rounds were dropped", text, re.M), text)
+
+
+def policy_of_the_user_holds(folder):
+    policy = folder / "mine.yaml"
+    policy.write_text("version: 1\nrules:\n  - match: { bytes: ..64 }\n    use: [pmpi]\n"
+                      "  - use: [shm, pmpi]\n")
+    _, rows = measured(folder, ranks=1, env={"COLLX_POLICY": policy})
+    runs = {(row["collective"], row["bytes"], row["route"]): row["runs"] for row in rows}
+    check(runs["bcast", "64", "collx"] == "pmpi", runs)
+    check(runs["bcast", "64", "shm"] == "shm", runs)
+    check(runs["bcast", "4096", "collx"] == "shm", runs)
+    # The same as "collx", and so not measured twice.
+    check(("bcast", "4096", "shm") not in runs, runs)
+
+
+def more_ranks_than_cpus(folder):
+    text, rows = measured(folder, ranks=5, arguments=["--collectives=bcast", "--sizes=64..64"])
+    check(all(row["limit_us"] == "" or int(row["cpus"]) >= 5 for row in rows), rows)
+    check("5 ranks on" in text, text)
+
+
+def plot_is_one(folder):
+    if not which("gnuplot"):
+        raise Skip("no gnuplot; Debian's gnuplot-nox has it")
+    measured(folder, ranks=1, arguments=[f"--svg={folder / 'plot.svg'}"])
+    svg = xml.dom.minidom.parse(str(folder / "plot.svg")).documentElement
+    check(svg.tagName == "svg" and "Allreduce" in svg.toxml(), svg.toxml()[:300])
+
+
+def overhead_is_a_table(folder):
+    out = mpi.mpirun(library, 1, [bench, "--overhead", "--sizes=8..8", "--batch=20"]).expect().out
+    for kind in ("barrier", "bcast", "allreduce"):
+        check(re.search(rf"^{kind} +[08] +[\d.]+ +[\d.]+ +-?[\d.]+  \(-?[\d.]+ to -?[\d.]+\)$", out,
+                        re.M), out)
+
+
+def mistakes_are_told(folder):
+    for argument, said in [("--sizes=x", "'x' is not"), ("--collectives=bacst", "did you mean 'bcast'"),
+                           ("--time=-1", "'-1' is not a number of seconds"), ("more", "'more'"),
+                           ("--svg=a.svg", "--csv=FILE")]:
+        result = run([bench, argument])
+        check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
+    check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
+    # What was measured is printed, and then the job fails.
+    result = mpi.mpirun(library, 1, [bench, *SHORT, "--csv=/nowhere/a.csv"])
+    check(result.code != 0 and "cannot write /nowhere/a.csv" in result.err and "barrier" in result.out,
+          result.out + result.err)
+
+
+main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
+      for case in (figures_fit_together, one_rank_has_every_point, policy_of_the_user_holds,
+                   more_ranks_than_cpus, plot_is_one, overhead_is_a_table, mistakes_are_told)])
