@@ -28,7 +28,7 @@
 enum {
     SMALL_BYTES = 4096,           /* of one rank */
     SMALL_BYTES_TOGETHER = 16384, /* of all: everybody reads them all */
-    CHUNK = 32768,
+    CHUNK = 16384,
 };
 
 /* One rank's part of the segment. */
@@ -49,7 +49,8 @@ struct allreduce {
     unsigned char **from;        /* [size]: everybody's operands */
     uint64_t round;              /* small */
     uint64_t chunk;              /* large */
-    size_t small_bytes;          /* up to here small; else large */
+    struct collx_copier copier;
+    size_t small_bytes; /* up to here small; else large */
 };
 
 /* acc = from[0] op from[1] op … for `count` elements, by MPI's own reduction on elements laid out
@@ -166,7 +167,7 @@ static int put(struct allreduce *state, struct collx_call *call, int64_t at, int
 {
     if (!call->contiguous)
         return state->team->ops->pack(state->team->ctx, call, call->sbuf, at, count, packed);
-    collx_copy_in(packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
+    collx_copy_in(&state->copier, packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
                   (size_t)count * call->elem_bytes);
     return 0;
 }
@@ -223,7 +224,7 @@ static int step_combine(struct allreduce *state, struct collx_call *call, struct
             error = combine(state, call, slice.count, state->scratch);
         if (!error)
             error = get(state, call, chunk.first + slice.first, slice.count, state->scratch);
-        collx_copy_in(state->out[g & 1] + offset, state->scratch,
+        collx_copy_in(&state->copier, state->out[g & 1] + offset, state->scratch,
                       (size_t)slice.count * call->elem_bytes);
     }
     collx_flag_post(team, &state->part[team->rank].reduced, g);

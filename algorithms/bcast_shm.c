@@ -23,8 +23,8 @@
 enum {
     SMALL_SLOTS = 16,
     SMALL_BYTES = 4096,
-    LARGE_SLOTS = 8,
-    LARGE_BYTES = 32768,
+    LARGE_SLOTS = 16,
+    LARGE_BYTES = 8192,
 };
 
 struct ring {
@@ -34,6 +34,7 @@ struct ring {
     uint64_t chunk;          /* the last one that we have finished with */
     uint64_t all_done;       /* every rank has finished with this one, as far as we know */
     unsigned slots, bytes;
+    struct collx_copier copier;
 };
 
 struct bcast {
@@ -86,7 +87,7 @@ static void pass(struct collx_team *team, struct ring *ring, int root, void *buf
         if (bytes <= COLLX_INLINE) /* 2 */
             collx_copy_small(data, buf, bytes);
         else
-            collx_copy_in(data, buf, bytes);
+            collx_copy_in(&ring->copier, data, buf, bytes);
         collx_flag_post(team, slot, e);
     } else {
         collx_wait_for(team, slot, e, root, "Bcast"); /* 3 */

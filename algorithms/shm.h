@@ -2,18 +2,13 @@
 #ifndef COLLX_ALGORITHMS_SHM_H
 #define COLLX_ALGORITHMS_SHM_H
 
+#include "algorithms/copy.h"
 #include "algorithms/wait.h"
 
 #include <string.h>
 
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
-
-/* Copy `bytes` bytes into shared memory that other ranks will read next.  From a size on that is
- * worth it, past the caches: the lines are still in the readers' caches, and fetching them back
- * only to overwrite them costs three times the copy.  The flag that is posted afterwards orders
- * them: the copy ends with a store fence where it needs one. */
-void collx_copy_in(void *shared, const void *from, size_t bytes);
 
 /* Up to COLLX_INLINE bytes; small enough that a call of memcpy would show. */
 static inline void collx_copy_small(void *restrict to, const void *restrict from, size_t bytes)

@@ -1,0 +1,62 @@
+/* Copies into shared memory arrive, whichever way they go. */
+extern "C" {
+#include "algorithms/copy.h"
+}
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace
+{
+
+/* Returns whether `bytes` bytes at these offsets from an aligned address arrive, and nothing else.
+ */
+bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from)
+{
+    std::vector<unsigned char> source(bytes + from + 64), target(bytes + to + 64, 0xee);
+
+    for (size_t i = 0; i < source.size(); i++)
+        source[i] = static_cast<unsigned char>(i * 31 + bytes);
+    collx_copy_in(copier, &target[to], &source[from], bytes);
+    for (size_t i = 0; i < target.size(); i++)
+        if (target[i] != (i >= to && i < to + bytes ? source[i - to + from] : 0xee))
+            return false;
+    return true;
+}
+
+const size_t sizes[] = {0, 1, 63, 64, 4095, 4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
+
+TEST(Copy, Plain)
+{
+    for (size_t bytes : sizes)
+        for (size_t to : {0, 1, 8, 63})
+            for (size_t from : {0, 3}) {
+                collx_copier copier = {};
+                EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
+            }
+}
+
+TEST(Copy, PastTheCaches)
+{
+    for (size_t bytes : sizes)
+        for (size_t to : {0, 1, 8, 63})
+            for (size_t from : {0, 3}) {
+                collx_copier copier = {};
+                copier.streaming = 1;
+                EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
+                EXPECT_EQ(bytes < 4096, copier.streaming == 1);
+            }
+}
+
+TEST(Copy, TriesPlainStoresAgain)
+{
+    collx_copier copier = {};
+
+    copier.streaming = 2;
+    for (int i = 0; i < 3; i++)
+        EXPECT_TRUE(arrives(&copier, 8192, 0, 0));
+    EXPECT_EQ(0u, copier.streaming);
+    EXPECT_EQ(1u, copier.copies);
+}
+
+} // namespace
