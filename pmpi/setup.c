@@ -27,6 +27,7 @@
 #include "pmpi/lend.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
+#include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/trace.h"
 #include "trace/recorder.h"
@@ -36,8 +37,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 /* What must be the same for two processes to work together: raised when the layout of anything
  * that they share changes. */
@@ -54,15 +53,6 @@ struct hello {
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct hello) == 6 * sizeof(uint64_t), "it travels as numbers");
-
-/* Where rank 0's segment is, for the others. */
-struct address {
-    int32_t pid, fd;
-    int32_t error; /* negative errno: there is none */
-    int32_t pad;
-    uint64_t cookie; /* stands at its head */
-};
-_Static_assert(sizeof(struct address) == 24, "it travels as bytes");
 
 /* A piece of work that the plan asks for: an algorithm with its parameters. */
 struct wanted {
@@ -291,55 +281,17 @@ static size_t list_wanted(struct setup *setup)
     return size;
 }
 
-/* Bytes that this process shares at the moment, with the communicators' ranks. */
-static atomic_size_t shared;
-
-static int make_segment(struct collx_comm *comm, size_t size, struct address *address)
-{
-    size_t limit = (size_t)collx_option_number(COLLX_OPTION_MEMORY);
-
-    if (atomic_load(&shared) + size > limit)
-        return -EDQUOT;
-    int error = collx_shm_create(size, &comm->segment, &address->fd);
-    if (error)
-        return error;
-    struct collx_crowd *crowd = comm->segment;
-    if (getrandom(&crowd->cookie, sizeof crowd->cookie, GRND_NONBLOCK) < 0)
-        crowd->cookie = collx_clock_ns();
-    address->cookie = crowd->cookie;
-    return 0;
-}
-
-static int open_segment(struct collx_comm *comm, size_t size, const struct address *address)
-{
-    int error = collx_shm_open(address->pid, address->fd, size, &comm->segment);
-
-    /* Another process may have that number here, if rank 0 is not where we think it is. */
-    if (!error && ((struct collx_crowd *)comm->segment)->cookie != address->cookie) {
-        collx_shm_close(comm->segment, size);
-        comm->segment = NULL;
-        error = -ESTALE;
-    }
-    return error;
-}
-
 /* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
 static int map_segment(struct collx_comm *comm, size_t size, int *failed)
 {
-    struct address address = {.pid = getpid(), .fd = -1};
+    struct collx_segment_address address = {0};
 
     if (comm->rank == 0)
-        address.error = make_segment(comm, size, &address);
+        address.error = collx_segment_make(comm, size, &address);
     int error = from_zero(comm, &address, sizeof address);
     *failed = address.error;
     if (comm->rank != 0 && !error && !address.error)
-        *failed = open_segment(comm, size, &address);
-    /* Nobody may close it before everybody has opened it, which is known in step 5. */
-    comm->segment_fd = comm->rank == 0 ? address.fd : -1;
-    if (comm->segment) {
-        comm->segment_size = size;
-        atomic_fetch_add(&shared, size);
-    }
+        *failed = collx_segment_open(comm, size, &address);
     return error;
 }
 
@@ -383,10 +335,7 @@ static void detach(struct collx_comm *comm)
     }
     free(comm->attached);
     comm->attached = NULL;
-    if (comm->segment)
-        atomic_fetch_sub(&shared, comm->segment_size);
-    collx_shm_close(comm->segment, comm->segment_size);
-    comm->segment = NULL;
+    collx_segment_close(comm);
 }
 
 /* Rank 0 says for all why there is no memory to share; `errors` has bit e for errno e of any rank.
@@ -400,9 +349,9 @@ static void report_unshared(const struct collx_comm *comm, size_t size, uint64_t
     collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go another "
                "way. %s",
                comm->label, size / 1024, error ? strerror(error) : "COLLX_MEMORY is used up",
-               error == EACCES || error == ENOENT
-                   ? "They must be able to open each other's files in /proc"
-                   : "collx info tells what shm needs");
+               error == 0                           ? "Raise it, or free communicators"
+               : error == EACCES || error == ENOENT ? "They must see each other in /proc"
+                                                    : "collx info tells what shm needs");
 }
 
 /* 3 to 5, once.  *again is the same on all ranks.  0 or an MPI error. */
@@ -428,9 +377,7 @@ static int try_plan(struct setup *setup, bool *again)
         words[1] = (uint64_t)1 << (failed == -EDQUOT ? 0 : -failed < 63 ? -failed : EIO);
     error = any_of(comm, words, 2);
     setup->refused = words[0];
-    if (comm->segment_fd >= 0)
-        close(comm->segment_fd);
-    comm->segment_fd = -1;
+    collx_segment_opened(comm);
     if (!error && words[1])
         report_unshared(comm, size, words[1]);
     *again = setup->refused != before;
@@ -493,7 +440,6 @@ void collx_comm_setup(struct collx_comm *comm)
     struct setup *setup = setup_create(comm);
 
     collx_comm_name(comm);
-    comm->segment_fd = -1;
     comm->team = (struct collx_team){
         .rank = comm->rank,
         .size = comm->size,

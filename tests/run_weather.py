@@ -285,6 +285,11 @@ def full_shm(folder):
     good(job("full-shm", wrap=words)).expect_quiet()
 
 
+def no_memory_left(folder):
+    result = good(job("plain", {"COLLX_MEMORY": "100KiB"}))
+    said_once(result, "COLLX_MEMORY is used up")
+
+
 def no_adapter(folder):
     result = good(job("plain", {"COLLX_ADAPTER": folder / "nothing.so"}))
     said_once(result, "runs without collx")
@@ -331,6 +336,7 @@ main([
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("10,000 communicators", communicators),
     ("/dev/shm is full", full_shm),
+    ("no memory left to share", no_memory_left),
     ("no adapter", no_adapter),
     ("more ranks than cores", more_ranks_than_cores),
 ])

@@ -1,0 +1,30 @@
+/* The memory that the ranks of a communicator share: one segment, made by rank 0, with a
+ * struct collx_crowd at its head and the algorithms' pieces behind it. */
+#ifndef COLLX_SEGMENT_H
+#define COLLX_SEGMENT_H
+
+#include "pmpi/comm.h"
+
+/* Where rank 0's segment is, for the others. */
+struct collx_segment_address {
+    int32_t pid, fd;
+    int32_t error; /* negative errno: there is none */
+    int32_t pad;
+    uint64_t cookie; /* stands at its head */
+};
+_Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
+
+/* Rank 0.  Into comm->segment.  0; -EDQUOT: COLLX_MEMORY is used up; or another negative errno. */
+int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segment_address *address);
+
+/* The others.  0 or a negative errno. */
+int collx_segment_open(struct collx_comm *comm, size_t size,
+                       const struct collx_segment_address *address);
+
+/* Every rank has opened it, or will not; until then rank 0 must keep it open.  All ranks. */
+void collx_segment_opened(struct collx_comm *comm);
+
+/* Local, without an MPI call; also where there is none. */
+void collx_segment_close(struct collx_comm *comm);
+
+#endif
