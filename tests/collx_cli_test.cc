@@ -23,8 +23,8 @@ struct Outcome {
 Outcome run(const std::string &arguments, const std::string &environment = "")
 {
     Outcome outcome = {-1, ""};
-    std::string command =
-        "env -i " + environment + " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1";
+    std::string command = "env -i ${ASAN_OPTIONS:+ASAN_OPTIONS=$ASAN_OPTIONS} " + environment +
+                          " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1";
     FILE *pipe = popen(command.c_str(), "r");
     char piece[4096];
 
