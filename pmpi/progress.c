@@ -65,7 +65,7 @@ static bool give(MPI_Request request)
 {
     pthread_mutex_lock(&lock);
     if (count == room) {
-        MPI_Request *more = realloc(spares, (size_t)(room + 8) * sizeof *more);
+        MPI_Request *more = realloc(spares, (size_t)(room + 8) * sizeof(MPI_Request));
         if (more) {
             spares = more;
             room += 8;
