@@ -53,13 +53,11 @@ struct collx_call {
 };
 
 /* What a communicator does for one collective.  run() carries the call out and returns the MPI
- * error code for the caller; it may replace itself in the communicator (when setup is done), and
- * may hand the call on to `next` (a decorator).  Called by one thread at a time per communicator:
- * MPI demands that of the caller. */
+ * error code for the caller; it may replace itself in the communicator (when setup is done). Called
+ * by one thread at a time per communicator: MPI demands that of the caller. */
 struct collx_slot {
     int (*run)(struct collx_slot *slot, struct collx_call *call);
     void *state;
-    struct collx_slot *next;
 };
 
 #endif

@@ -72,10 +72,10 @@ void collx_matcher_destroy(struct collx_matcher *matcher);
 
 static inline uint64_t collx_key_hash(const struct collx_key *key)
 {
-    return collx_hash((uint64_t)key->kind | (uint64_t)key->form << 8 |
-                          (uint64_t)key->size_class << 16 | (uint64_t)key->reason << 24 |
-                          (uint64_t)key->route << 32,
-                      (uint64_t)key->comm << 32 | key->site);
+    return collx_index_hash((uint64_t)key->kind | (uint64_t)key->form << 8 |
+                                (uint64_t)key->size_class << 16 | (uint64_t)key->reason << 24 |
+                                (uint64_t)key->route << 32,
+                            (uint64_t)key->comm << 32 | key->site);
 }
 
 #endif

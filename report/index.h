@@ -14,7 +14,7 @@ struct collx_index {
     uint32_t room, used; /* room is 0 or a power of two */
 };
 
-static inline uint64_t collx_hash(uint64_t a, uint64_t b)
+static inline uint64_t collx_index_hash(uint64_t a, uint64_t b)
 {
     uint64_t hash = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
 

@@ -2,6 +2,7 @@
 #include "report/collect.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -255,7 +256,7 @@ static int number_comms(struct collx_collector *collector, uint32_t number)
     for (uint32_t i = 0; i < file->trace->comms_count; i++) {
         const struct collx_trace_read_comm *comm = &file->trace->comms[i];
         struct collx_instance instance = {.global = comm->global, .name = "", .size = comm->size};
-        uint64_t hash = collx_hash(instance.global, (uint64_t)instance.size);
+        uint64_t hash = collx_index_hash(instance.global, (uint64_t)instance.size);
 
         if (!collx_array_grow(&collector->instances, collector->instances_count, sizeof instance))
             return -ENOMEM;
@@ -286,9 +287,7 @@ static bool same_comm(const void *elements, uint32_t element, const void *key)
 
 static uint64_t hash_text(uint64_t hash, const void *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ ((const unsigned char *)text)[i]) * 0x100000001b3u;
-    return collx_hash(hash, length);
+    return collx_index_hash(collx_hash(hash, text, length), length);
 }
 
 /* After all files were looked at: a name may have been known to a later one only. */
@@ -363,7 +362,7 @@ static int number_sites(struct collx_summary *summary, struct collx_file *file)
         if (!collx_array_grow(&summary->sites, summary->sites_count, sizeof site))
             goto done;
         file->site[i] =
-            collx_index_find(&collector->site_index, collx_hash(site.module, site.offset),
+            collx_index_find(&collector->site_index, collx_index_hash(site.module, site.offset),
                              same_site, summary->sites, &site, summary->sites_count);
         if (file->site[i] == UINT32_MAX)
             goto done;

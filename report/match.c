@@ -39,7 +39,7 @@ static size_t size_of(const struct meeting *meeting)
 static struct meeting **bucket_of(struct collx_matcher *matcher, uint32_t instance,
                                   uint32_t sequence)
 {
-    return &matcher->buckets[collx_hash(instance, sequence) & (matcher->room - 1)];
+    return &matcher->buckets[collx_index_hash(instance, sequence) & (matcher->room - 1)];
 }
 
 static void forget(struct collx_matcher *matcher, struct meeting *meeting)

@@ -3,6 +3,7 @@
 #include "trace/recorder.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "trace/callsite.h"
 #include "trace/writer.h"
 
@@ -47,9 +48,7 @@ static void read_text(const char *path, char *text, size_t size)
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    for (; text && *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
+    return text ? collx_hash(hash, text, strlen(text)) : hash;
 }
 
 static pid_t parent_of(pid_t process)
