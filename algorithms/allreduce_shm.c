@@ -88,9 +88,9 @@ static int combine(const struct allreduce *state, struct collx_call *call, int64
 {
     if (!call->reduce)
         return combine_by_mpi(state, call, count, acc);
-    memcpy(acc, state->from[0], (size_t)count * call->elem_bytes);
-    for (int rank = 1; rank < state->team->size; rank++)
-        call->reduce(state->from[rank], acc, (size_t)count);
+    call->reduce(state->from[0], state->from[1], acc, (size_t)count);
+    for (int rank = 2; rank < state->team->size; rank++)
+        call->reduce(acc, state->from[rank], acc, (size_t)count);
     return 0;
 }
 
@@ -118,15 +118,13 @@ static int run_small(struct allreduce *state, struct collx_call *call)
     collx_flag_post(team, &state->part[team->rank].line[round & 1], round);
 
     if (call->reduce) { /* 2 */
-        unsigned char *result = call->rbuf;
+        const void *left = small_slot(state, 0, round, bytes);
         collx_wait_for(team, &state->part[0].line[round & 1], round, 0, "Allreduce");
-        if (bytes <= COLLX_INLINE)
-            collx_copy_small(result, small_slot(state, 0, round, bytes), bytes);
-        else
-            memcpy(result, small_slot(state, 0, round, bytes), bytes);
         for (int rank = 1; rank < team->size; rank++) {
             collx_wait_for(team, &state->part[rank].line[round & 1], round, rank, "Allreduce");
-            call->reduce(small_slot(state, rank, round, bytes), result, (size_t)call->count);
+            call->reduce(left, small_slot(state, rank, round, bytes), call->rbuf,
+                         (size_t)call->count);
+            left = call->rbuf;
         }
         return 0;
     }

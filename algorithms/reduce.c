@@ -1,18 +1,19 @@
 #include "algorithms/reduce.h"
 
-#include <string.h>
-
 /* Buffers come as the caller aligned them, in pieces that need not be: a type of alignment 1 makes
- * the compiler emit loads that do not care, and still lets it vectorise. */
+ * the compiler emit loads that do not care, and still lets it vectorise.  The result may be an
+ * operand, so `restrict` would be a lie; that no element depends on another one is what ivdep says.
+ */
 #define KERNEL(name, type, expression)                                                             \
-    static void name(const void *in, void *inout, size_t count)                                    \
+    static void name(const void *left, const void *right, void *result, size_t count)              \
     {                                                                                              \
         typedef type __attribute__((aligned(1), may_alias)) element;                               \
-        const element *restrict from = in;                                                         \
-        element *restrict to = inout;                                                              \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type a = from[i], b = to[i];                                                           \
-            to[i] = (type)(expression);                                                            \
+        const element *lefts = left, *rights = right;                                              \
+        element *results = result;                                                                 \
+        _Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                    \
+        {                                                                                          \
+            type a = lefts[i], b = rights[i];                                                      \
+            results[i] = (type)(expression);                                                       \
         }                                                                                          \
     }
 
@@ -21,10 +22,10 @@
 #define UNSIGNED(bits)                                                                             \
     KERNEL(sum_u##bits, uint##bits##_t, a + b)                                                     \
     KERNEL(prod_u##bits, uint##bits##_t, (uint##bits##_t)(1u * a * b))                             \
-    KERNEL(min_u##bits, uint##bits##_t, a < b ? a : b)                                             \
-    KERNEL(max_u##bits, uint##bits##_t, a > b ? a : b)                                             \
-    KERNEL(min_i##bits, int##bits##_t, a < b ? a : b)                                              \
-    KERNEL(max_i##bits, int##bits##_t, a > b ? a : b)                                              \
+    KERNEL(min_u##bits, uint##bits##_t, b < a ? b : a)                                             \
+    KERNEL(max_u##bits, uint##bits##_t, b > a ? b : a)                                             \
+    KERNEL(min_i##bits, int##bits##_t, b < a ? b : a)                                              \
+    KERNEL(max_i##bits, int##bits##_t, b > a ? b : a)                                              \
     KERNEL(band_u##bits, uint##bits##_t, a &b)                                                     \
     KERNEL(bor_u##bits, uint##bits##_t, a | b)                                                     \
     KERNEL(bxor_u##bits, uint##bits##_t, a ^ b)                                                    \
@@ -32,11 +33,12 @@
     KERNEL(lor_u##bits, uint##bits##_t, a || b)                                                    \
     KERNEL(lxor_u##bits, uint##bits##_t, !a != !b)
 
+/* Where neither is less, a NaN among them, a minimum or maximum is what it was: the left one. */
 #define FLOATING(name, type)                                                                       \
     KERNEL(sum_##name, type, a + b)                                                                \
     KERNEL(prod_##name, type, a *b)                                                                \
-    KERNEL(min_##name, type, a < b ? a : b)                                                        \
-    KERNEL(max_##name, type, a > b ? a : b)
+    KERNEL(min_##name, type, b < a ? b : a)                                                        \
+    KERNEL(max_##name, type, b > a ? b : a)
 
 UNSIGNED(8)
 UNSIGNED(16)

@@ -26,8 +26,10 @@ enum collx_elem {
     COLLX_ELEMS,
 };
 
-/* inout[i] = in[i] op inout[i] for `count` elements; buffers do not overlap, any alignment. */
-typedef void collx_reduce_fn(const void *in, void *inout, size_t count);
+/* result[i] = left[i] op right[i] for `count` elements; any alignment.  `result` may be the very
+ * same buffer as `left` or `right`, else it overlaps neither.  `left` comes from the lower ranks.
+ */
+typedef void collx_reduce_fn(const void *left, const void *right, void *result, size_t count);
 
 /* A call on its way through the slots.  MPI's own handles travel as machine words: whoever is not
  * the adapter hands them back to struct collx_mpi_ops and never looks inside.
