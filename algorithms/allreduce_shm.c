@@ -20,6 +20,7 @@
  *
  * Both count on over all calls, and all ranks count alike.
  */
+#include "algorithms/combine.h"
 #include "algorithms/shm.h"
 
 #include <errno.h>
@@ -52,47 +53,6 @@ struct allreduce {
     struct collx_copier copier;
     size_t small_bytes; /* up to here small; else large */
 };
-
-/* acc = from[0] op from[1] op … for `count` elements, by MPI's own reduction on elements laid out
- * as MPI has them; `from` and acc are packed.  After an error acc is whatever it is. */
-static int combine_by_mpi(const struct allreduce *state, struct collx_call *call, int64_t count,
-                          unsigned char *acc)
-{
-    unsigned char *const *from = state->from;
-    struct collx_team *team = state->team;
-    const struct collx_mpi_ops *ops = team->ops;
-    void *base[2] = {NULL, NULL};
-    void *left = ops->elements(team->ctx, call, count, &base[0]);
-    void *right = ops->elements(team->ctx, call, count, &base[1]);
-    int error = left && right ? 0 : ops->no_memory;
-
-    if (!error)
-        error = ops->unpack(team->ctx, call, from[0], left, 0, count);
-    for (int rank = 1; rank < team->size && !error; rank++) {
-        error = ops->unpack(team->ctx, call, from[rank], right, 0, count);
-        if (!error)
-            error = ops->reduce(team->ctx, call, left, right, count);
-        void *swap = left;
-        left = right;
-        right = swap;
-    }
-    if (!error)
-        error = ops->pack(team->ctx, call, left, 0, count, acc);
-    free(base[0]);
-    free(base[1]);
-    return error;
-}
-
-static int combine(const struct allreduce *state, struct collx_call *call, int64_t count,
-                   unsigned char *acc)
-{
-    if (!call->reduce)
-        return combine_by_mpi(state, call, count, acc);
-    call->reduce(state->from[0], state->from[1], acc, (size_t)count);
-    for (int rank = 2; rank < state->team->size; rank++)
-        call->reduce(acc, state->from[rank], acc, (size_t)count);
-    return 0;
-}
 
 static unsigned char *small_slot(struct allreduce *state, int rank, uint64_t round, size_t bytes)
 {
@@ -134,7 +94,7 @@ static int run_small(struct allreduce *state, struct collx_call *call)
     for (int rank = 0; rank < team->size; rank++)
         state->from[rank] = small_slot(state, rank, round, bytes);
     if (!error)
-        error = combine_by_mpi(state, call, call->count, result);
+        error = collx_combine(team, call, state->from, call->count, result);
     if (!error)
         error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
     return error;
@@ -219,7 +179,7 @@ static int step_combine(struct allreduce *state, struct collx_call *call, struct
         else
             error = put(state, call, chunk.first + slice.first, slice.count, own);
         if (!error)
-            error = combine(state, call, slice.count, state->scratch);
+            error = collx_combine(team, call, state->from, slice.count, state->scratch);
         if (!error)
             error = get(state, call, chunk.first + slice.first, slice.count, state->scratch);
         collx_copy_in(&state->copier, state->out[g & 1] + offset, state->scratch,
@@ -290,27 +250,11 @@ static int collx_allreduce_shm_run(struct collx_slot *slot, struct collx_call *c
     return run_large(state, call);
 }
 
-/* What we contribute is what we get. */
 static int run_alone(struct collx_slot *slot, struct collx_call *call)
 {
     struct allreduce *state = slot->state;
-    const struct collx_mpi_ops *ops = state->team->ops;
-    void *packed;
 
-    if (call->sbuf == call->rbuf || !call->bytes)
-        return 0;
-    if (call->contiguous) {
-        memcpy(call->rbuf, call->sbuf, call->bytes);
-        return 0;
-    }
-    packed = malloc(call->bytes);
-    if (!packed)
-        return ops->no_memory;
-    int error = ops->pack(state->team->ctx, call, call->sbuf, 0, call->count, packed);
-    if (!error)
-        error = ops->unpack(state->team->ctx, call, packed, call->rbuf, 0, call->count);
-    free(packed);
-    return error;
+    return collx_combine_alone(state->team, call);
 }
 
 static int collx_allreduce_shm_query(const struct collx_facts *facts, const struct collx_args *args,

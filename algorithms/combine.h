@@ -1,0 +1,16 @@
+/* Combining what the ranks of an Allreduce contribute, always rank 0, 1, 2, … from the left. */
+#ifndef COLLX_COMBINE_H
+#define COLLX_COMBINE_H
+
+#include "base/algorithm.h"
+
+/* result = from[0] op from[1] op … for `count` elements, packed like `result`; `from` has one
+ * operand for each of the team's ranks, at least two.  `result` may be from[0], and else overlaps
+ * none of them.  Local.  0 or an MPI error; then `result` is whatever it is. */
+int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
+                  int64_t count, unsigned char *result);
+
+/* The Allreduce of one rank: what it contributes is what it gets.  0 or an MPI error. */
+int collx_combine_alone(struct collx_team *team, struct collx_call *call);
+
+#endif
