@@ -3,46 +3,148 @@
 #include "base/launcher.h"
 #include "base/options.h"
 
+#include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Spins before the first yield, where every rank has a CPU: some 50 us, many times what a rank that
  * is on its way takes, and less than what an MPI library's own busy waiting costs. */
 enum { SPINS = 2000 };
 
+enum { LIMITS = 16 };
+
+/* The quotas of this process's cgroups.  Found once: a machine may have thousands of mounts, and
+ * a job thousands of communicators. */
+static struct {
+    struct collx_cpu_limit limit[LIMITS];
+    int count;
+    bool short_for_job; /* one of them is too small for all ranks of the job on this node */
+} own;
+static pthread_once_t found = PTHREAD_ONCE_INIT;
+
+/* This process is one of more ranks than CPUs.  A communicator with some of these ranks alone has
+ * a crowd around it all the same. */
+static atomic_bool in_crowd;
+
+static void find(void)
+{
+    struct collx_cpu_limit launcher[LIMITS];
+    int count = collx_cpus_limits("", getppid(), launcher, LIMITS);
+    int64_t ranks = collx_launcher_local_ranks();
+
+    own.count = collx_cpus_limits("", 0, own.limit, LIMITS);
+    /* A cgroup that the launcher is in as well holds all ranks that it has started. */
+    for (int i = 0; i < own.count; i++)
+        for (int j = 0; j < count; j++)
+            if (own.limit[i].group == launcher[j].group && ranks * 1000 > own.limit[i].millicpus)
+                own.short_for_job = true;
+}
+
+void collx_crowd_limit(void *segment, const struct collx_cpu_limit *limit)
+{
+    struct collx_crowd *crowd = segment;
+
+    /* In a full table a limit goes unnoticed, by all: so many cgroups have one rank or two each. */
+    for (int i = 0; i < COLLX_CROWD_GROUPS; i++) {
+        struct collx_crowd_group *group = &crowd->groups[i];
+        uint64_t id = 0;
+
+        if (!atomic_compare_exchange_strong_explicit(&group->id, &id, limit->group,
+                                                     memory_order_relaxed, memory_order_relaxed) &&
+            id != limit->group)
+            continue;
+        atomic_store_explicit(&group->millicpus, limit->millicpus, memory_order_relaxed);
+        atomic_fetch_add_explicit(&group->ranks, 1, memory_order_relaxed);
+        return;
+    }
+}
+
 void collx_crowd_join(void *segment)
 {
     struct collx_crowd *crowd = segment;
     unsigned long set[COLLX_CPUS / (8 * sizeof(unsigned long))] = {0};
     const int bits = 8 * sizeof *set;
-    int own = 0;
+    int cpus = 0;
 
-    /* Fails on a machine with still more CPUs: then nobody knows, and nobody is a crowd. */
+    pthread_once(&found, find);
+    for (int i = 0; i < own.count; i++)
+        collx_crowd_limit(segment, &own.limit[i]);
+
+    /* Fails on a machine with still more CPUs: then nobody counts this rank's. */
     if (sched_getaffinity(0, sizeof set, (cpu_set_t *)set))
-        return;
+        memset(set, 0, sizeof set);
     for (int cpu = 0; cpu < COLLX_CPUS; cpu++) {
         if (!(set[cpu / bits] >> cpu % bits & 1))
             continue;
-        own++;
+        cpus++;
         atomic_fetch_or_explicit(&crowd->cpus[cpu / 64], (uint64_t)1 << cpu % 64,
                                  memory_order_relaxed);
     }
     /* Ranks that are not bound share all CPUs with the whole job, not only with this communicator.
      */
-    if (own == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > own)
+    if ((cpus == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > cpus) ||
+        own.short_for_job || atomic_load_explicit(&in_crowd, memory_order_relaxed))
         atomic_fetch_add_explicit(&crowd->votes, 1, memory_order_relaxed);
+}
+
+/* CPUs that any of the ranks may use; 0: unknown. */
+static int count_cpus(const struct collx_crowd *crowd)
+{
+    int cpus = 0;
+
+    for (int i = 0; i < COLLX_CPUS / 64; i++)
+        cpus += __builtin_popcountll(crowd->cpus[i]);
+    return cpus;
+}
+
+/* A cgroup that has less CPU time than its ranks take when all of them run, or NULL. */
+static const struct collx_crowd_group *find_short(const struct collx_crowd *crowd)
+{
+    for (int i = 0; i < COLLX_CROWD_GROUPS && crowd->groups[i].id; i++)
+        if ((int64_t)crowd->groups[i].ranks * 1000 > crowd->groups[i].millicpus)
+            return &crowd->groups[i];
+    return NULL;
 }
 
 void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
 {
     struct collx_crowd *crowd = segment;
     int64_t wanted = collx_option_number(COLLX_OPTION_SPIN);
-    int cpus = 0;
 
-    for (int i = 0; crowd && i < COLLX_CPUS / 64; i++)
-        cpus += __builtin_popcountll(crowd->cpus[i]);
-    team->crowded = cpus && (ranks > cpus || crowd->votes);
+    team->crowded = false;
+    if (crowd) {
+        int cpus = count_cpus(crowd);
+        if ((cpus && ranks > cpus) || find_short(crowd))
+            atomic_store_explicit(&in_crowd, team->crowded = true, memory_order_relaxed);
+        else
+            team->crowded = crowd->votes > 0;
+    }
     team->stall_said = crowd ? &crowd->stall_said : NULL;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
     team->stall_ms = (int)collx_option_number(COLLX_OPTION_STALL);
+}
+
+char *collx_crowd_explain(void *segment, int ranks, const struct collx_team *team, char *text,
+                          size_t size)
+{
+    const struct collx_crowd *crowd = segment;
+    const struct collx_crowd_group *group = find_short(crowd);
+    int cpus = count_cpus(crowd);
+    char many[24] = "an unknown number of", why[96] = "", how[64] = "at once", time[24];
+
+    if (cpus)
+        snprintf(many, sizeof many, "%d", cpus);
+    if (group)
+        snprintf(why, sizeof why, ", and a cgroup gives %" PRIu32 " of them the time of %s",
+                 group->ranks, collx_cpus_format(group->millicpus, time, sizeof time));
+    else if (team->crowded && ranks <= cpus)
+        snprintf(why, sizeof why, ", with others beside them");
+    if (team->spins)
+        snprintf(how, sizeof how, "after %d polls", team->spins);
+    snprintf(text, size, "%d rank%s on %s CPU%s%s: who waits yields %s", ranks,
+             ranks == 1 ? "" : "s", many, cpus == 1 ? "" : "s", why, how);
+    return text;
 }

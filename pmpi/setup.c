@@ -40,7 +40,7 @@
 
 /* What must be the same for two processes to work together: raised when the layout of anything
  * that they share changes. */
-enum { PROTOCOL = 1 };
+enum { PROTOCOL = 2 };
 
 /* What each rank says in step 1; all are combined by bitwise or.  A value that must be the same on
  * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
@@ -428,10 +428,15 @@ static void explain_line(void *ctx, const char *line)
 static void explain(const struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
+    char text[256];
 
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
                              setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
+    if (comm->segment)
+        collx_warn("waiting on %s: %s", comm->label,
+                   collx_crowd_explain(comm->segment, comm->facts.node_ranks_max, &comm->team, text,
+                                       sizeof text));
 }
 
 void collx_comm_setup(struct collx_comm *comm)
