@@ -1,6 +1,8 @@
 /* The collx command, as people type it. */
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -138,6 +140,21 @@ TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
         EXPECT_TRUE(has(info, std::string("  libcollx-") + adapter + ".so: needs libmp"))
             << adapter << info.out;
     EXPECT_FALSE(has(info, "libcollx-policy.so")) << "no adapter";
+}
+
+TEST(CollxInfo, ShowsCpus)
+{
+    Outcome info = run("info");
+    cpu_set_t usable;
+    int first = 0;
+
+    ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
+    while (!CPU_ISSET(first, &usable))
+        first++;
+    EXPECT_TRUE(has(info, "CPUs\n  online: ")) << info.out;
+    EXPECT_TRUE(has(info, "\n  CPU time, by the quotas of cgroups: ")) << info.out;
+    EXPECT_TRUE(has(run("info", "taskset -c " + std::to_string(first)),
+                    "\n  usable, by the affinity mask: 1\n"));
 }
 
 TEST(CollxInfo, IsTheReferencePage)

@@ -2,12 +2,15 @@
 #include "tools/tools.h"
 
 #include "base/options.h"
+#include "hw/cpus.h"
 
 #include <argp.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Text within `width` columns, broken at blanks, each line after `indent` of them. */
 static void print_wrapped(const char *text, int indent, int width)
@@ -129,6 +132,24 @@ static void print_algorithms(void)
     }
 }
 
+/* What decides how ranks wait; a job may have other CPUs than this shell. */
+static void print_cpus(void)
+{
+    struct collx_cpu_limit limits[16];
+    int count = collx_cpus_limits("", 0, limits, sizeof limits / sizeof *limits);
+    int64_t least = INT64_MAX;
+    char text[24];
+    cpu_set_t set;
+
+    printf("CPUs\n  online: %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+    if (!sched_getaffinity(0, sizeof set, &set))
+        printf("  usable, by the affinity mask: %d\n", CPU_COUNT(&set));
+    for (int i = 0; i < count; i++)
+        least = limits[i].millicpus < least ? limits[i].millicpus : least;
+    printf("  CPU time, by the quotas of cgroups: %s\n",
+           count ? collx_cpus_format(least, text, sizeof text) : "no limit");
+}
+
 static void print_text(void)
 {
     static struct collx_policy read;
@@ -143,6 +164,8 @@ static void print_text(void)
     print_options(policy->source);
     printf("\n");
     print_algorithms();
+    printf("\n");
+    print_cpus();
     printf("\n");
     collx_print_adapters();
 }
@@ -225,7 +248,8 @@ int collx_info_main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .doc = "List every option with its value and where that was set, every algorithm with "
-               "what it needs and whether it can run here, and the MPI adapters.\v"
+               "what it needs and whether it can run here, the CPUs that are usable, and the "
+               "MPI adapters.\v"
                "--format markdown is the reference page of the documentation; it says nothing "
                "about this machine."};
     bool markdown = false;
