@@ -296,12 +296,6 @@ def no_adapter(folder):
     check(len(spoke(result)) == 1, result.err)
 
 
-def more_ranks_than_cores(folder):
-    """6,000 collectives of 8 ranks: a blink, unless ranks spin while others need the core."""
-    ranks = 4 * (os.cpu_count() or 2)
-    good(job("many", ranks=min(ranks, 16), timeout=30)).expect_quiet()
-
-
 main([
     ("policy: missing", bad_policy(missing_policy)),
     ("policy: unreadable", bad_policy(unreadable_policy, wrap=as_nobody_special)),
@@ -338,5 +332,4 @@ main([
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
     ("no adapter", no_adapter),
-    ("more ranks than cores", more_ranks_than_cores),
 ])

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""usage: run_crowd.py BUILD MPI LAUNCHER
+
+More ranks than CPUs, or than CPU time: the job has to end, which it does not, or in many minutes,
+if a waiting rank keeps the CPU, sleeps through what it waits for, or forgets the MPI library.  The
+program is tests/programs/crowd.c."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from job import Mpi, Skip, check, main, run
+
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+program = build / "tests" / "programs" / f"crowd-{mpi_name}"
+cpus = sorted(os.sched_getaffinity(0))
+# The sender of a large message has to take part in all of it, not only the receiver.
+os.environ.update(OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_smsc="^cma,xpmem,knem")
+# Open MPI 4 and 5 would else bind ranks to other CPUs than taskset gives them.
+os.environ.update(OMPI_MCA_hwloc_base_binding_policy="none",
+                  PRTE_MCA_hwloc_default_binding_policy="none")
+
+
+def job(ranks, reason, how="at once", wrap=(), env=None):
+    """Runs the program, which has to give `reason` for the way in which it waits."""
+    command = mpi.command(ranks, [program], {"LD_PRELOAD": build / "libcollx.so",
+                                             "COLLX_VERBOSE": 1, **(env or {})})
+    result = run([*wrap, *command]).expect()
+    check("good" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
+    said = [line for line in result.err.splitlines() if "waiting on MPI_COMM_WORLD: " in line]
+    check(len(said) == 1, f"{len(said)} lines say how MPI_COMM_WORLD waits\n{result.err}")
+    check(reason in said[0] and said[0].endswith(f": who waits yields {how}"), said[0])
+
+
+def on_cpus(count, ranks):
+    def case(_):
+        if len(cpus) < count:
+            raise Skip(f"there are not {count} CPUs here")
+        job(ranks, f"{ranks} ranks on {count} CPU",
+            wrap=["taskset", "-c", ",".join(map(str, cpus[:count]))])
+
+    return case
+
+
+def spinning(_):
+    """What the user asks for holds, and the job ends all the same."""
+    job(2, "2 ranks on 1 CPU", "after 100 polls", ["taskset", "-c", str(cpus[0])],
+        {"COLLX_SPIN": 100})
+
+
+def places_for_cgroups():
+    """Where cgroups can be made that may have a quota, and how `percent` of a CPU is written."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        mount, _, kind = line.partition(" - ")
+        point, kind = Path(mount.split()[4]), kind.split()
+        if kind[0] == "cgroup" and "cpu" in kind[-1].split(","):
+            yield point, lambda percent: {"cpu.cfs_period_us": 100000,
+                                          "cpu.cfs_quota_us": percent * 1000}
+        elif kind[0] == "cgroup2":
+            yield point, lambda percent: {"cpu.max": f"{percent * 1000} 100000"}
+
+
+def remove_cgroup(folder):
+    for _ in range(100):
+        try:
+            folder.rmdir()
+            return
+        except OSError:  # who has just ended may still be in it
+            time.sleep(0.05)
+
+
+def make_cgroup(percent):
+    """A cgroup that has `percent` of a CPU, and words that enter it."""
+    why = "no cgroups are mounted that could have a quota"
+    for point, files in places_for_cgroups():
+        folder = point / f"collx-test-{os.getpid()}"
+        words = ["sh", "-c", f'echo $$ >"{folder}/cgroup.procs" && exec "$@"', "sh"]
+        try:
+            folder.mkdir()
+        except OSError as error:
+            why = f"no cgroup can be made: {error}"
+            continue
+        try:
+            for name, value in files(percent).items():
+                with open(folder / name, "r+") as file:  # without the controller there is none
+                    file.write(str(value))
+            if run([*words, "true"]).code == 0:
+                return folder, words
+            why = f"{folder} cannot be entered"
+        except OSError as error:
+            why = f"no cgroup can have a quota: {error}"
+        remove_cgroup(folder)
+    raise Skip(why)
+
+
+def half_a_cpu(_):
+    folder, enter = make_cgroup(50)
+    try:
+        job(2, ", and a cgroup gives 2 of them the time of 0.5", wrap=enter)
+    finally:
+        remove_cgroup(folder)
+
+
+main([
+    ("twice as many ranks as CPUs", on_cpus(2, 4)),
+    ("four times as many ranks as CPUs", on_cpus(2, 8)),
+    ("eight ranks on one CPU", on_cpus(1, 8)),
+    ("ranks that spin all the same", spinning),
+    ("a quota of half a CPU", half_a_cpu),
+])
