@@ -143,8 +143,8 @@ static uint64_t global_number(MPI_Comm comm)
     return hash | 2; /* neither 0 nor 1 */
 }
 
-/* The recorder is told of a communicator when it is first used, and again when it is known how many
- * nodes it is on. */
+/* The recorder is told of a communicator when it is first used, and again when it has been set up:
+ * then it is known how many nodes it is on. */
 static void introduce(struct collx_comm *comm)
 {
     if (comm->traced && comm->traced_nodes == comm->facts.nodes)
@@ -158,6 +158,7 @@ static void introduce(struct collx_comm *comm)
                            .rank = comm->rank,
                            .size = comm->size,
                            .nodes = comm->facts.nodes,
+                           .shared = comm->segment_size,
                            .name = comm->name,
                        });
 }

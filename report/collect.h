@@ -30,6 +30,7 @@ struct collx_instance {
     uint32_t files; /* how many traces know it */
     uint32_t last_file;
     uint32_t comm; /* index into summary.comms */
+    uint64_t shared;
 };
 
 struct collx_file {

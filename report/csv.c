@@ -49,8 +49,9 @@ static void print_key(FILE *out, const struct collx_summary *summary, struct col
         text(out, comm->name);
         number(out, (uint64_t)comm->size);
         number(out, comm->instances);
+        number(out, comm->shared);
     } else {
-        skip(out, 3);
+        skip(out, 4);
     }
     if (by & COLLX_BY_SIZE) {
         number(out, key->size_class ? collx_size_class_last(key->size_class - 1u) + 1 : 0);
@@ -122,8 +123,8 @@ static int print(FILE *out, const struct collx_summary *summary, struct collx_sy
 
     if (error)
         return error;
-    fputs("collective,comm,comm_size,comm_instances,bytes_min,bytes_max,route,reason,"
-          "function,file,line,module,offset,"
+    fputs("collective,comm,comm_size,comm_instances,comm_shared_bytes,bytes_min,bytes_max,"
+          "route,reason,function,file,line,module,offset,"
           "calls,time_ns,run_share,min_ns,median_ns,p99_ns,max_ns,ranks,imbalance,busiest_rank,"
           "matched_calls,matched_ns,wait_ns,wait_share,last_rank,last_count,last_share,"
           "completed_calls,completion_mean_ns\r\n",

@@ -81,6 +81,7 @@ static int set_key(json_t *to, const struct collx_summary *summary, struct collx
         failed |= json_object_set_new(to, "comm", text(comm->name));
         failed |= json_object_set_new(to, "comm_size", json_integer(comm->size));
         failed |= json_object_set_new(to, "comm_instances", integer(comm->instances));
+        failed |= json_object_set_new(to, "comm_shared_bytes", integer(comm->shared));
     }
     if (by & COLLX_BY_SIZE) {
         bool last = key->size_class == COLLX_SIZE_CLASSES - 1;

@@ -269,6 +269,8 @@ static int number_comms(struct collx_collector *collector, uint32_t number)
         struct collx_instance *known = &collector->instances[at];
         if (*comm->name)
             known->name = comm->name;
+        if (comm->shared > known->shared)
+            known->shared = comm->shared;
         if (!known->files || known->last_file != number)
             known->files++;
         known->last_file = number;
@@ -309,6 +311,8 @@ static int group_comms(struct collx_summary *summary)
         if (at == summary->comms_count)
             summary->comms[summary->comms_count++] = comm;
         summary->comms[at].instances++;
+        if (instance->shared > summary->comms[at].shared)
+            summary->comms[at].shared = instance->shared;
         instance->comm = at;
     }
     return 0;

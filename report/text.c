@@ -273,6 +273,41 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
     return error;
 }
 
+/* The communicators whose ranks share memory; nothing where none does. */
+static int print_shared(FILE *out, const struct collx_summary *summary,
+                        const struct collx_view *view)
+{
+    static const char *const titles[] = {"memory of each", "ranks"};
+    struct collx_table table = {0};
+    char text[COLLX_TABLE_CELL];
+    uint32_t all = 0, shown = 0;
+
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        collx_table_column(&table, titles[i], false);
+    collx_table_column(&table, "communicator", true);
+    for (uint32_t i = 0; i < summary->comms_count; i++) {
+        const struct collx_report_comm *comm = &summary->comms[i];
+        if (!comm->shared || (all++, view->top && shown == view->top))
+            continue;
+        shown++;
+        collx_table_cell(&table, "%.1f KiB", (double)comm->shared / 1024);
+        collx_table_cell(&table, "%d", comm->size);
+        comm_name(text, sizeof text, comm);
+        collx_table_cell(&table, "%s", text);
+    }
+    if (shown)
+        fputs("\nMemory that ranks share", out);
+    if (shown < all)
+        fprintf(out, " (%u of %u; --top 0 shows all)", shown, all);
+    if (shown)
+        fputs("\n\n", out);
+    if (shown && !table.failed)
+        collx_table_print(&table, out, view->width);
+    int error = table.failed ? -ENOMEM : 0;
+    collx_table_finish(&table);
+    return error;
+}
+
 static void print_paragraph(FILE *out, const char *text)
 {
     enum { WIDTH = 96 };
@@ -371,6 +406,8 @@ static int print(FILE *out, const struct collx_summary *summary, struct collx_sy
                            "Where in the program");
     if (!error && summary->calls && !view->by && summary->ranks_count > 1)
         error = print_ranks(out, summary, view);
+    if (!error && !view->by)
+        error = print_shared(out, summary, view);
     if (!error && summary->calls) {
         fputs(
             "\n  share: of the run time of all ranks.  imbal: time of the busiest rank by the "

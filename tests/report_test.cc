@@ -117,6 +117,8 @@ void record_pair(const TraceFolder &folder)
             uint64_t t = start_ns;
             uint32_t sequence = 0;
             for (int i = 0; i < 10; i++) {
+                if (i == 3) /* it has been set up */
+                    world = trace_comm(1, rank, 2, "MPI_COMM_WORLD", 300000);
                 t += 10000000;
                 trace_event(COLLX_ALLREDUCE, world, sequence++, t + (rank ? 600000 : 0),
                             t + 1000000);
@@ -147,6 +149,7 @@ TEST(Report, CsvHasTheNumbers)
     EXPECT_EQ(allreduce["comm"], "MPI_COMM_WORLD");
     EXPECT_EQ(allreduce["comm_size"], "2");
     EXPECT_EQ(allreduce["comm_instances"], "1");
+    EXPECT_EQ(allreduce["comm_shared_bytes"], "300000");
     EXPECT_EQ(allreduce["bytes_min"], "1");
     EXPECT_EQ(allreduce["bytes_max"], "8");
     EXPECT_EQ(allreduce["route"], "shm");
@@ -181,6 +184,7 @@ TEST(Report, CsvHasTheNumbers)
     EXPECT_EQ(bcast["comm"], "");
     EXPECT_EQ(bcast["comm_size"], "1");
     EXPECT_EQ(bcast["comm_instances"], "2");
+    EXPECT_EQ(bcast["comm_shared_bytes"], "0");
     EXPECT_EQ(bcast["bytes_min"], "2097153");
     EXPECT_EQ(bcast["bytes_max"], "16777216");
     EXPECT_EQ(bcast["matched_calls"], "0");
@@ -233,6 +237,7 @@ TEST(Report, JsonHasTheNumbers)
     EXPECT_STREQ(json_string_value(json_object_get(row, "collective")), "MPI_Allreduce");
     EXPECT_EQ(json_integer_value(json_object_get(row, "time_ns")), 14000000);
     EXPECT_EQ(json_integer_value(json_object_get(row, "wait_ns")), 6000000);
+    EXPECT_EQ(json_integer_value(json_object_get(row, "comm_shared_bytes")), 300000);
     EXPECT_DOUBLE_EQ(json_real_value(json_object_get(row, "run_share")), 0.007);
     EXPECT_EQ(json_array_size(json_object_get(all, "problems")), 0u);
     json_decref(all);
@@ -246,7 +251,7 @@ TEST(Report, TextSaysWhatToThinkOfIt)
     EXPECT_EQ(run.status, 0) << run.err;
     for (const char *part :
          {"2 ranks on 1 node", "Test MPI 1.0", "24 collective calls", "43%", "Allreduce", "≤ 8 B",
-          "COMM_WORLD", "pmpi (warm-up)", "1 rank ×2",
+          "COMM_WORLD", "pmpi (warm-up)", "1 rank ×2", "Memory that ranks share", "293.0 KiB",
           "of the time in collectives is MPI_Allreduce. 43% of that was waiting for the last rank;",
           "1 was last in 100% of the calls.", "take 0.7% of the run time"})
         EXPECT_NE(run.out.find(part), std::string::npos) << part << " in:\n" << run.out;

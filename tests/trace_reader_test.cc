@@ -54,7 +54,7 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
         {"hello", "not a collx trace"},
         {std::string(10000, '\0'), "not a collx trace"},
         {good.substr(0, 100), "truncated"},
-        {good.substr(0, 8) + std::string("\2\0\0\0", 4) + good.substr(12), "format version 2"},
+        {good.substr(0, 8) + std::string("\3\0\0\0", 4) + good.substr(12), "format version 3"},
         {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
         {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
     };
@@ -70,6 +70,20 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
     EXPECT_NE(why.find("not a collx trace"), std::string::npos) << why;
     EXPECT_FALSE(open_trace(folder.root + "/none.collx", &why));
     EXPECT_NE(why.find(strerror(ENOENT)), std::string::npos) << why;
+}
+
+/* Version 1 had nothing where version 2 has what a communicator shares. */
+TEST(TraceReader, ReadsVersion1)
+{
+    TraceFolder folder;
+    const std::string good = sample(folder), path = folder.root + "/rank-000003.collx";
+
+    spit(path, good.substr(0, 8) + std::string("\1\0\0\0", 4) + good.substr(12));
+    std::string why;
+    Trace trace = open_trace(path, &why);
+    ASSERT_TRUE(trace) << why;
+    EXPECT_GT(trace->events, 0u);
+    EXPECT_EQ(trace->comms[1].shared, 0u);
 }
 
 TEST(TraceReader, CutAnywhereShowsWhatIsThere)

@@ -58,7 +58,8 @@ inline collx_trace_setup trace_setup(const TraceFolder &folder, int rank, int si
     return setup;
 }
 
-inline uint32_t trace_comm(uint64_t global, int rank, int size, const char *name)
+inline uint32_t trace_comm(uint64_t global, int rank, int size, const char *name,
+                           uint64_t shared = 0)
 {
     collx_trace_comm comm = {};
     comm.global = global;
@@ -66,6 +67,7 @@ inline uint32_t trace_comm(uint64_t global, int rank, int size, const char *name
     comm.size = size;
     comm.nodes = 1;
     comm.name = name;
+    comm.shared = shared;
     return collx_recorder.comm(&comm);
 }
 

@@ -53,7 +53,7 @@ TEST(Trace, EverythingComesBack)
     ASSERT_EQ(in_process([&] {
                   open_or_die(trace_setup(folder, 3, 8));
                   uint64_t now = collx_clock_ns();
-                  uint32_t comm = trace_comm(77, 1, 4, name.c_str());
+                  uint32_t comm = trace_comm(77, 1, 4, name.c_str(), 3ull << 40);
                   uint32_t site = collx_recorder.site(__builtin_return_address(0));
                   EXPECT_NE(site, 0u);
                   uint64_t event = trace_event(COLLX_BCAST, comm, 5, now, now + 1000, 4096, site,
@@ -92,6 +92,7 @@ TEST(Trace, EverythingComesBack)
     EXPECT_EQ(comm.global, 77u);
     EXPECT_EQ(comm.size, 4);
     EXPECT_EQ(comm.name, name);
+    EXPECT_EQ(comm.shared, 3ull << 40);
     const collx_trace_read_site &site = trace->sites[event.event.site];
     EXPECT_NE(strstr(trace->modules[site.module].path, "trace-test"), nullptr);
     EXPECT_NE(site.offset, 0u);

@@ -20,7 +20,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define COLLX_TRACE_SUFFIX ".collx"
 
 enum {
-    COLLX_TRACE_VERSION = 1,
+    COLLX_TRACE_VERSION = 2, /* 1 is read as well: what came later is 0 there */
+    COLLX_TRACE_VERSION_FIRST = 1,
     COLLX_TRACE_BYTE_ORDER = 0x01020304,
     COLLX_TRACE_HEADER = 4096,
     COLLX_TRACE_RECORD = 48,
@@ -94,6 +95,8 @@ struct collx_trace_record {
             uint32_t id;
             int32_t rank, size, nodes;
             uint32_t name; /* a string */
+            uint32_t pad;
+            uint64_t shared; /* since version 2 */
         } comm;
         struct {
             uint64_t offset; /* return address, from where the module was loaded */
@@ -136,6 +139,7 @@ static_assert(offsetof(struct collx_trace_record, event_small.tag) == 47,
               "the tag is the last byte");
 static_assert(offsetof(struct collx_trace_record, text_small.tag) == 47,
               "the tag is the last byte");
+static_assert(offsetof(struct collx_trace_record, comm.shared) == 32, "no holes");
 static_assert(COLLX_TRACE_WINDOW % 65536 == 0, "a window is whole pages");
 
 static inline unsigned collx_trace_tag(const struct collx_trace_record *record)

@@ -99,6 +99,7 @@ static bool define(struct collx_trace *trace, struct strings *strings,
     case COLLX_TRACE_COMM: {
         uint32_t id = record->comm.id;
         if (!id || record->comm.size < 1 || record->comm.rank < 0 || record->comm.nodes < 0 ||
+            record->comm.shared > INT64_MAX ||
             !reach(&trace->comms, &trace->comms_count, id, sizeof *trace->comms))
             return false;
         struct collx_trace_read_comm *comm = &trace->comms[id];
@@ -106,6 +107,7 @@ static bool define(struct collx_trace *trace, struct strings *strings,
         comm->rank = record->comm.rank;
         comm->size = record->comm.size;
         comm->nodes = record->comm.nodes;
+        comm->shared = record->comm.shared;
         return set_text(&comm->name, string_of(strings, record->comm.name));
     }
     case COLLX_TRACE_SITE: {
@@ -236,11 +238,11 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
     else if (header->byte_order != COLLX_TRACE_BYTE_ORDER)
         snprintf(why, why_size, "%s: damaged, or written on a machine with another byte order",
                  trace->name);
-    else if (header->version != COLLX_TRACE_VERSION)
+    else if (header->version < COLLX_TRACE_VERSION_FIRST || header->version > COLLX_TRACE_VERSION)
         snprintf(why, why_size,
-                 "%s: has format version %u, but this collx-report reads version %d; "
+                 "%s: has format version %u, but this collx-report reads versions %d to %d; "
                  "use the collx-report of the collx that wrote it",
-                 trace->name, header->version, COLLX_TRACE_VERSION);
+                 trace->name, header->version, COLLX_TRACE_VERSION_FIRST, COLLX_TRACE_VERSION);
     else if (header->header_bytes != COLLX_TRACE_HEADER ||
              header->record_bytes != COLLX_TRACE_RECORD || header->world_rank < -1 ||
              header->world_size < 0 || header->start_ns > INT64_MAX || header->end_ns > INT64_MAX ||

@@ -16,7 +16,8 @@
 struct collx_trace_read_comm {
     uint64_t global;
     int32_t rank, size, nodes;
-    char *name; /* never NULL; "": it has none */
+    uint64_t shared; /* bytes of memory that its ranks share */
+    char *name;      /* never NULL; "": it has none */
 };
 
 struct collx_trace_read_site {

@@ -214,7 +214,8 @@ static uint32_t put_comm(const struct collx_trace_comm *comm)
                                                  .rank = comm->rank,
                                                  .size = comm->size,
                                                  .nodes = comm->nodes,
-                                                 .name = put_string(comm->name)},
+                                                 .name = put_string(comm->name),
+                                                 .shared = comm->shared},
                                         .event_small.tag = COLLX_TRACE_COMM};
     collx_trace_writer_put(&writer, &record);
     return id;

@@ -45,6 +45,7 @@ struct collx_trace_setup {
 struct collx_trace_comm {
     uint64_t global; /* equal on all ranks of the communicator, different for different ones */
     int rank, size, nodes; /* nodes 0: not known yet */
+    uint64_t shared;       /* bytes of memory that its ranks share, together */
     const char *name;      /* what MPI_Comm_get_name says; NULL or "": it has none */
 };
 
@@ -60,7 +61,7 @@ struct collx_trace_event {
     uint8_t route, reason;     /* index into setup.routes; enum collx_reason */
 };
 
-enum { COLLX_RECORDER_VERSION = 1 };
+enum { COLLX_RECORDER_VERSION = 2 };
 
 struct collx_recorder {
     unsigned version;
