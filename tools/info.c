@@ -104,6 +104,25 @@ static void print_param_values(const struct collx_param *param)
     printf(")");
 }
 
+/* "4 KiB for 2 ranks, 10 KiB for 8, 73 KiB for 64", of one node and with the parameters' initial
+ * values. */
+static void print_memory(const struct collx_algorithm *algorithm)
+{
+    static const int ranks[] = {2, 8, 64};
+    struct collx_args args = {.value = {0}};
+
+    for (unsigned p = 0; algorithm->params && algorithm->params[p].name; p++)
+        args.value[p] = algorithm->params[p].initial;
+    for (size_t i = 0; algorithm->space && i < sizeof ranks / sizeof *ranks; i++) {
+        struct collx_facts facts = {
+            .ranks = ranks[i], .nodes = 1, .node_ranks_min = ranks[i], .node_ranks_max = ranks[i]};
+        printf("%s%zu KiB for %d%s", i ? ", " : "", (algorithm->space(&facts, &args) + 1023) / 1024,
+               ranks[i], i ? "" : " ranks");
+    }
+    if (!algorithm->space)
+        printf("none");
+}
+
 static void print_algorithms(void)
 {
     /* As small as can be: who cannot do this cannot run here at all. */
@@ -119,6 +138,9 @@ static void print_algorithms(void)
         printf("  %s of %s\n", algorithm->name, collx_kind_name(algorithm->kind));
         print_wrapped(algorithm->help, 6, 78);
         printf("      needs: %s\n", algorithm->needs);
+        printf("      memory: ");
+        print_memory(algorithm);
+        printf("\n");
         for (unsigned p = 0; param && param[p].name; p++) {
             args.value[p] = param[p].initial;
             printf("      %s = ", param[p].name);
@@ -205,8 +227,8 @@ static void print_markdown(void)
     printf("\n## Algorithms\n\n"
            "The words for `use:` in a [policy](policies.md). `pmpi`, the MPI library's own, is\n"
            "always there and always the last choice.\n\n"
-           "| name | collective | parameters | needs | what it is |\n"
-           "| --- | --- | --- | --- | --- |\n");
+           "| name | collective | parameters | needs | shared memory | what it is |\n"
+           "| --- | --- | --- | --- | --- | --- |\n");
     for (unsigned i = 0; collx_algorithms[i]; i++) {
         const struct collx_algorithm *algorithm = collx_algorithms[i];
         const struct collx_param *param = algorithm->params;
@@ -220,6 +242,8 @@ static void print_markdown(void)
         }
         printf("%s | ", param && param[0].name ? "" : "none");
         print_cell(algorithm->needs);
+        printf(" | ");
+        print_memory(algorithm);
         printf(" | ");
         print_cell(algorithm->help);
         printf(" |\n");
