@@ -1,7 +1,9 @@
 #include "pmpi/segment.h"
 
 #include "base/clock.h"
+#include "base/launcher.h"
 #include "base/options.h"
+#include "hw/budget.h"
 #include "hw/shm.h"
 #include "pmpi/crowd.h"
 
@@ -9,23 +11,62 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Bytes that this process shares at the moment. */
-static atomic_size_t shared;
+/* Of this process, over all its communicators. */
+static struct collx_budget budget;
 
-static void take(struct collx_comm *comm, size_t size)
+/* How many ranks share a node's memory with this one; too many rather than too few.  Processes of a
+ * job may not have the same idea of it: each says for itself whether it has enough left. */
+static int node_ranks(const struct collx_comm *comm)
 {
-    comm->segment_size = size;
-    atomic_fetch_add(&shared, size);
+    int ranks = collx_launcher_local_ranks();
+
+    if (ranks == 0 && collx_world_up())
+        pmpi.Comm_size(MPI_COMM_WORLD, &ranks);
+    else if (ranks == 0) /* sessions alone and a launcher that does not tell: as a rule no more */
+        ranks = (int)sysconf(_SC_NPROCESSORS_CONF);
+    return ranks > comm->size ? ranks : comm->size;
+}
+
+size_t collx_segment_share(const struct collx_comm *comm)
+{
+    return (size_t)collx_option_number(COLLX_OPTION_MEMORY) / (size_t)node_ranks(comm);
+}
+
+size_t collx_segments_taken(void)
+{
+    return collx_budget_taken(&budget);
+}
+
+/* Before there is a segment, so that two threads that set communicators up do not both take what
+ * is enough for one. */
+static int reserve(struct collx_comm *comm, size_t size)
+{
+    if (size > (size_t)collx_option_number(COLLX_OPTION_MEMORY_COMM))
+        return -E2BIG;
+    int error =
+        collx_budget_take(&budget, collx_budget_part(size, comm->size), collx_segment_share(comm));
+    if (!error)
+        comm->segment_size = size;
+    return error;
+}
+
+static void give_back(struct collx_comm *comm)
+{
+    collx_budget_give(&budget, collx_budget_part(comm->segment_size, comm->size));
+    comm->segment_size = 0;
 }
 
 int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segment_address *address)
 {
-    if (atomic_load(&shared) + size > (size_t)collx_option_number(COLLX_OPTION_MEMORY))
-        return -EDQUOT;
-    int error = collx_shm_create(size, &comm->segment, &comm->segment_fd);
+    int error = reserve(comm, size);
+
     if (error)
         return error;
-    take(comm, size);
+    error = collx_shm_create(size, &comm->segment, &comm->segment_fd);
+    if (error) {
+        give_back(comm);
+        return error;
+    }
 
     struct collx_crowd *crowd = comm->segment;
     if (getrandom(&crowd->cookie, sizeof crowd->cookie, GRND_NONBLOCK) < 0)
@@ -38,17 +79,20 @@ int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segmen
 int collx_segment_open(struct collx_comm *comm, size_t size,
                        const struct collx_segment_address *address)
 {
-    int error = collx_shm_open(address->pid, address->fd, size, &comm->segment);
+    int error = reserve(comm, size);
 
     if (error)
         return error;
+    error = collx_shm_open(address->pid, address->fd, size, &comm->segment);
+    if (error) {
+        give_back(comm);
+        return error;
+    }
     /* Another process may have that number here, if rank 0 is not where we think it is. */
     if (((struct collx_crowd *)comm->segment)->cookie != address->cookie) {
-        collx_shm_close(comm->segment, size);
-        comm->segment = NULL;
+        collx_segment_close(comm);
         return -ESTALE;
     }
-    take(comm, size);
     return 0;
 }
 
@@ -62,7 +106,7 @@ void collx_segment_close(struct collx_comm *comm)
 {
     if (!comm->segment)
         return;
-    atomic_fetch_sub(&shared, comm->segment_size);
     collx_shm_close(comm->segment, comm->segment_size);
     comm->segment = NULL;
+    give_back(comm);
 }

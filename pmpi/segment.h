@@ -14,10 +14,11 @@ struct collx_segment_address {
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
-/* Rank 0.  Into comm->segment.  0; -EDQUOT: COLLX_MEMORY is used up; or another negative errno. */
+/* Rank 0.  Into comm->segment.  0; -E2BIG: more than COLLX_MEMORY_COMM; -EDQUOT: of its share of
+ * COLLX_MEMORY this process has too little left; or another negative errno. */
 int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segment_address *address);
 
-/* The others.  0 or a negative errno. */
+/* The others.  Likewise. */
 int collx_segment_open(struct collx_comm *comm, size_t size,
                        const struct collx_segment_address *address);
 
@@ -26,5 +27,10 @@ void collx_segment_opened(struct collx_comm *comm);
 
 /* Local, without an MPI call; also where there is none. */
 void collx_segment_close(struct collx_comm *comm);
+
+/* This process's share of COLLX_MEMORY, and what it has taken of it, over all its communicators.
+ * Local. */
+size_t collx_segment_share(const struct collx_comm *comm);
+size_t collx_segments_taken(void);
 
 #endif

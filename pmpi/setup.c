@@ -6,10 +6,12 @@
  *   2. Everybody hears which nodes the ranks are on; rank 0 hands its policy over, unless that is
  * the built-in one, and its name for the communicator, unless all have the same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
- *   4. Rank 0 makes the segment that the plan's algorithms need; everybody maps it and attaches the
- *      algorithms.
+ *   4. Rank 0 makes the segment that the plan's algorithms need, if they need one; everybody maps
+ *      it and attaches the algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
- *      is refused everywhere, and all go back to 3, without it.
+ *      is refused everywhere, and all go back to 3, without it.  Where a limit of ours was in the
+ *      way of the segment, that is the one which needs most of it; where something else was, all
+ *      that need one.
  *   6. The slots are filled, which cannot fail.
  *
  * So the ranks go through the same collectives, and afterwards all decide alike.
@@ -77,6 +79,7 @@ struct setup {
     struct wanted wanted[WANTED];
     int wanted_count;
     uint64_t refused;
+    uint64_t too_large; /* of those, what was refused for its memory */
 };
 
 /* Wait for a collective of the setup.  It is where a job hangs of which not every process runs
@@ -251,10 +254,11 @@ static void plan(struct setup *setup)
     }
 }
 
-/* What the plan asks for, each piece once, and the size of the segment for all of them. */
+/* What the plan asks for, each piece once, and the size of the segment for all of them; 0: they
+ * need none. */
 static size_t list_wanted(struct setup *setup)
 {
-    size_t size = sizeof(struct collx_crowd);
+    size_t size = 0;
 
     setup->wanted_count = 0;
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
@@ -278,7 +282,7 @@ static size_t list_wanted(struct setup *setup)
             setup->wanted_count++;
         }
     }
-    return size;
+    return size ? size + sizeof(struct collx_crowd) : 0;
 }
 
 /* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
@@ -295,7 +299,7 @@ static int map_segment(struct collx_comm *comm, size_t size, int *failed)
     return error;
 }
 
-/* 4, second half: what cannot be attached is refused. */
+/* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
 static void attach(struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
@@ -308,10 +312,12 @@ static void attach(struct setup *setup)
         const struct wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         struct collx_attached *attached = &comm->attached[comm->attached_count];
+        void *memory = wanted->space && comm->segment ? (char *)comm->segment + offset : NULL;
 
-        if (comm->segment && comm->attached &&
-            !algorithm->attach(&comm->team, &wanted->args, (char *)comm->segment + offset,
-                               &attached->slot)) {
+        if (wanted->space && !memory)
+            continue;
+        if (comm->attached &&
+            !algorithm->attach(&comm->team, &wanted->args, memory, &attached->slot)) {
             attached->algorithm = algorithm;
             attached->args = wanted->args;
             attached->route = (uint8_t)(wanted->algorithm + 1);
@@ -329,6 +335,10 @@ static void attach(struct setup *setup)
 
 static void detach(struct collx_comm *comm)
 {
+    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
+        free(comm->selection[kind]);
+        comm->selection[kind] = NULL;
+    }
     while (comm->attached_count) {
         struct collx_attached *attached = &comm->attached[--comm->attached_count];
         attached->algorithm->detach(attached->slot.state);
@@ -338,20 +348,66 @@ static void detach(struct collx_comm *comm)
     collx_segment_close(comm);
 }
 
-/* Rank 0 says for all why there is no memory to share; `errors` has bit e for errno e of any rank.
- */
+/* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
+ * limit of ours is none that the system has. */
+enum { LIMIT_NODE = 0, LIMIT_COMM = E2BIG, ERRORS = 63 };
+
+static uint64_t error_bit(int failed)
+{
+    int bit = failed == -EDQUOT ? LIMIT_NODE : -failed < ERRORS ? -failed : EIO;
+
+    return failed ? (uint64_t)1 << bit : 0;
+}
+
+/* 5.  `errors`: of any rank. */
+static void refuse_unshared(struct setup *setup, uint64_t errors)
+{
+    const uint64_t limits = (uint64_t)1 << LIMIT_NODE | (uint64_t)1 << LIMIT_COMM;
+    const struct wanted *largest = setup->wanted;
+    uint64_t refused = 0;
+
+    for (const struct wanted *each = setup->wanted; each < setup->wanted + setup->wanted_count;
+         each++) {
+        if (each->space)
+            refused |= (uint64_t)1 << each->algorithm;
+        if (each->space > largest->space)
+            largest = each;
+    }
+    if (!(errors & ~limits))
+        refused = (uint64_t)1 << largest->algorithm;
+    setup->refused |= refused;
+    setup->too_large |= refused;
+}
+
+/* Rank 0 says for all why there is no memory to share.  A limit is reached again and again in a
+ * program that makes many communicators, and is spoken of once. */
 static void report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
 {
-    int error = __builtin_ctzll(errors);
+    static bool node_said, comm_said;
+    const int bit = __builtin_ctzll(errors);
+    const size_t kib = size / 1024;
 
     if (comm->rank != 0)
         return;
-    collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go another "
-               "way. %s",
-               comm->label, size / 1024, error ? strerror(error) : "COLLX_MEMORY is used up",
-               error == 0                           ? "Raise it, or free communicators"
-               : error == EACCES || error == ENOENT ? "They must see each other in /proc"
-                                                    : "collx info tells what shm needs");
+    if (bit == LIMIT_NODE)
+        collx_warn_once(&node_said,
+                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY is used up), "
+                        "so some or all of its collectives stay with the MPI library, and so it "
+                        "will be with others. Raise it, or free communicators; COLLX_VERBOSE=1 "
+                        "tells which",
+                        comm->label, kib);
+    else if (bit == LIMIT_COMM)
+        collx_warn_once(&comm_said,
+                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY_COMM is "
+                        "less), so some or all of its collectives stay with the MPI library. Raise "
+                        "it; COLLX_VERBOSE=1 tells which",
+                        comm->label, kib);
+    else
+        collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go "
+                   "another way. %s",
+                   comm->label, kib, strerror(bit),
+                   bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
+                                                  : "collx info tells what shm needs");
 }
 
 /* 3 to 5, once.  *again is the same on all ranks.  0 or an MPI error. */
@@ -359,27 +415,26 @@ static int try_plan(struct setup *setup, bool *again)
 {
     struct collx_comm *comm = setup->comm;
     uint64_t before = setup->refused;
-    int failed;
+    int failed = 0;
 
     *again = false;
     plan(setup);
     size_t size = list_wanted(setup);
     if (!setup->wanted_count)
         return 0;
-    int error = map_segment(comm, size, &failed);
+    int error = size ? map_segment(comm, size, &failed) : 0;
     if (error)
         return error;
     attach(setup);
 
-    /* -EDQUOT, our own limit, is bit 0; errors beyond 63 are one. */
-    uint64_t words[2] = {setup->refused, 0};
-    if (failed)
-        words[1] = (uint64_t)1 << (failed == -EDQUOT ? 0 : -failed < 63 ? -failed : EIO);
+    uint64_t words[2] = {setup->refused, error_bit(failed)};
     error = any_of(comm, words, 2);
     setup->refused = words[0];
     collx_segment_opened(comm);
-    if (!error && words[1])
+    if (!error && words[1]) {
         report_unshared(comm, size, words[1]);
+        refuse_unshared(setup, words[1]);
+    }
     *again = setup->refused != before;
     if (*again)
         detach(comm);
@@ -425,6 +480,22 @@ static void explain_line(void *ctx, const char *line)
     collx_warn("%s", line);
 }
 
+static void explain_memory(const struct setup *setup)
+{
+    const struct collx_comm *comm = setup->comm;
+    const double mib = 1 << 20;
+
+    if (comm->segment)
+        collx_warn("memory of %s: its ranks share %.2f MiB; rank 0 has taken %.2f of its %.2f MiB "
+                   "of COLLX_MEMORY",
+                   comm->label, (double)comm->segment_size / mib,
+                   (double)collx_segments_taken() / mib, (double)collx_segment_share(comm) / mib);
+    for (int i = 0; collx_algorithms[i] && i < 63; i++)
+        if (setup->too_large >> i & 1)
+            collx_warn("memory of %s: not enough for %s of %s", comm->label,
+                       collx_algorithms[i]->name, collx_kind_name(collx_algorithms[i]->kind));
+}
+
 static void explain(const struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
@@ -437,6 +508,7 @@ static void explain(const struct setup *setup)
         collx_warn("waiting on %s: %s", comm->label,
                    collx_crowd_explain(comm->segment, comm->facts.node_ranks_max, &comm->team, text,
                                        sizeof text));
+    explain_memory(setup);
 }
 
 void collx_comm_setup(struct collx_comm *comm)
@@ -472,6 +544,4 @@ void collx_comm_setup(struct collx_comm *comm)
 void collx_comm_teardown(struct collx_comm *comm)
 {
     detach(comm);
-    for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        free(comm->selection[kind]);
 }

@@ -1,0 +1,152 @@
+/* Many communicators that share memory: one program for each thing that tests/run_memory.py tries.
+ *
+ * usage: memory CASE [NUMBER]; the cases are at the end.
+ */
+#include "tests/programs/check.h"
+
+#include <mpi.h>
+
+#include <pthread.h>
+#include <string.h>
+
+static int rank, size;
+
+/* Rounds of what collx routes, checked; enough that the communicator is set up. */
+static void use(MPI_Comm comm)
+{
+    enum { LONG = 5000 };
+    static _Thread_local int data[LONG], sum[LONG];
+    int me, ranks;
+
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &ranks);
+    for (int i = 0; i < 8; i++) {
+        int count = i % 2 ? LONG : 1, root = i % ranks;
+        CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+        for (int k = 0; k < count; k++)
+            data[k] = me == root ? k + i : -1;
+        CHECK(MPI_Bcast(data, count, MPI_INT, root, comm) == MPI_SUCCESS);
+        for (int k = 0; k < count; k++)
+            CHECK(data[k] == k + i);
+        for (int k = 0; k < count; k++)
+            data[k] = me + k;
+        CHECK(MPI_Allreduce(data, sum, count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+        for (int k = 0; k < count; k++)
+            CHECK(sum[k] == ranks * (ranks - 1) / 2 + ranks * k);
+    }
+}
+
+static MPI_Comm named(const char *name, int number)
+{
+    char text[64];
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    snprintf(text, sizeof text, "%s%d", name, number);
+    MPI_Comm_set_name(comm, text);
+    return comm;
+}
+
+/* As many communicators as are asked for, at the same time; then one more after one was freed, and
+ * as many again after all were. */
+static void fill(int count)
+{
+    MPI_Comm *comm = calloc((size_t)count, sizeof *comm), more;
+
+    CHECK(comm);
+    for (int i = 0; i < count; i++)
+        use(comm[i] = named("first-", i));
+    for (int i = 0; i < count; i++)
+        use(comm[i]);
+    MPI_Comm_free(&comm[0]);
+    use(more = named("refill-", 0));
+    use(comm[0] = named("refill-", 1));
+    MPI_Comm_free(&more);
+    for (int i = 0; i < count; i++)
+        MPI_Comm_free(&comm[i]);
+    for (int i = 0; i < count; i++)
+        use(comm[i] = named("second-", i));
+    for (int i = 0; i < count; i++)
+        MPI_Comm_free(&comm[i]);
+    free(comm);
+}
+
+/* Each of them alone. */
+static void cycle(int count)
+{
+    for (int i = 0; i < count; i++) {
+        MPI_Comm comm = named("cycle", 0);
+        use(comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* Groups of other ranks each: pairs, all, and one rank alone. */
+static void groups(int count)
+{
+    for (int i = 0; i < count; i++) {
+        MPI_Comm pair;
+        MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+        MPI_Comm_set_name(pair, "group");
+        use(pair);
+        MPI_Comm all = named("all", 0);
+        use(all);
+        MPI_Comm_free(&all);
+        MPI_Comm_free(&pair);
+    }
+}
+
+static void *thread(void *comms)
+{
+    MPI_Comm *comm = comms;
+
+    use(*comm);
+    return NULL;
+}
+
+/* Communicators that are set up by as many threads at the same time, again and again. */
+static void threads(int count)
+{
+    enum { THREADS = 4 };
+    pthread_t id[THREADS];
+    MPI_Comm comm[THREADS];
+
+    for (int i = 0; i < count; i++) {
+        for (int t = 0; t < THREADS; t++)
+            comm[t] = named("thread", 0);
+        for (int t = 0; t < THREADS; t++)
+            CHECK(!pthread_create(&id[t], NULL, thread, &comm[t]));
+        for (int t = 0; t < THREADS; t++)
+            CHECK(!pthread_join(id[t], NULL));
+        for (int t = 0; t < THREADS; t++)
+            MPI_Comm_free(&comm[t]);
+    }
+    fill(2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(int count);
+    } cases[] = {{"fill", fill}, {"cycle", cycle}, {"groups", groups}, {"threads", threads}};
+    int provided;
+
+    if (argc != 3)
+        return 2;
+    MPI_Init_thread(NULL, NULL, strcmp(argv[1], "threads") ? 0 : MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(argv[1], "threads") && provided < MPI_THREAD_MULTIPLE) {
+        if (rank == 0)
+            printf("skip\n");
+    } else {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            if (!strcmp(cases[i].name, argv[1]))
+                cases[i].run(atoi(argv[2]));
+        if (rank == 0)
+            printf("good\n");
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""usage: run_memory.py BUILD MPI LAUNCHER
+
+The memory that ranks share has bounds, for a node and for a communicator: who finds none left stays
+with the MPI library, all results are right, and what is freed can be used again.  The programs are
+the cases of tests/programs/memory.c."""
+
+import re
+import sys
+from pathlib import Path
+
+from job import Mpi, Report, Skip, check, main, run
+
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+collx = build / "libcollx.so"
+program = build / "tests" / "programs" / f"memory-{mpi_name}"
+RANKS = 2
+
+# One algorithm: it has memory, or it has not.
+ALLREDUCE = "version: 1\nrules:\n  - { match: { collective: allreduce }, use: [shm] }\n"
+
+
+class Job:
+    """A case, run with a trace."""
+
+    def __init__(self, folder, case, number, env=None, policy=None, ranks=RANKS, command=None):
+        trace = folder / f"trace-{len(list(folder.iterdir()))}"
+        trace.mkdir()
+        env = {"LD_PRELOAD": collx, "COLLX_TRACE": trace, **(env or {})}
+        if policy:
+            env["COLLX_POLICY"] = folder / "policy.yaml"
+            env["COLLX_POLICY"].write_text(policy)
+        self.result = run(mpi.command(ranks, [*(command or [program]), case, number], env),
+                          timeout=120).expect()
+        if "skip\n" in self.result.out:
+            raise Skip("this MPI library cannot do it")
+        check("good" in self.result.out, f"not at its end\n{self.result.out}{self.result.err}")
+        self.report = Report(build, trace)
+
+    def routed(self, name, collective="MPI_Allreduce"):
+        """Whether the calls on a communicator went through shared memory: all or none do."""
+        calls = {route: self.report.calls(collective=collective, comm=name, route=route,
+                                          reason="policy") for route in ("shm", "pmpi")}
+        check((calls["shm"] > 0) != (calls["pmpi"] > 0), f"{collective} on {name}: {calls}")
+        return calls["shm"] > 0
+
+    def shared(self, name):
+        sizes = {row["comm_shared_bytes"] for row in self.report.json["rows"]
+                 if row["comm"] == name}
+        check(len(sizes) == 1, f"{name} is not one communicator: {sizes}")
+        return sizes.pop()
+
+    def said(self, *words):
+        return [line for line in self.result.err.splitlines()
+                if line.startswith("collx: ") and all(word in line for word in words)]
+
+
+def each(size, ranks=RANKS, page=4096):
+    """What each rank is charged for a segment."""
+    return (-(-size // page) * page + ranks - 1) // ranks
+
+
+def size_of(folder, policy, ranks=RANKS):
+    size = Job(folder, "cycle", 1, policy=policy, ranks=ranks).shared("cycle0")
+    check(size > 0, "no memory was shared")
+    return size
+
+
+def used_up(folder):
+    size = size_of(folder, ALLREDUCE)
+    # Enough for three, and not for four.
+    job = Job(folder, "fill", 6, {"COLLX_MEMORY": RANKS * (4 * each(size) - 1)}, ALLREDUCE)
+    for turn in ("first", "second"):
+        routed = [job.routed(f"{turn}-{i}") for i in range(6)]
+        check(routed == 3 * [True] + 3 * [False], f"{turn}: {routed}")
+        check([job.shared(f"{turn}-{i}") for i in range(6)] == 3 * [size] + 3 * [0],
+              "other memory than what is routed")
+    check(job.routed("refill-0") and not job.routed("refill-1"), "what was freed is not used again")
+    check(len(job.said("COLLX_MEMORY is used up")) == 1, job.result.err)
+
+
+def none_at_all(folder):
+    job = Job(folder, "fill", 3, {"COLLX_MEMORY": 0})
+    for collective in ("MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"):
+        check(not job.routed("first-1", collective), f"{collective} is routed")
+    check(len(job.said()) == 1, job.result.err)
+
+
+def cycles(folder):
+    """With room for one alone, each of many finds it: none that came before keeps any."""
+    size = size_of(folder, None)
+    job = Job(folder, "cycle", 1000, {"COLLX_MEMORY": RANKS * each(size)})
+    check(job.routed("cycle0"), "memory got lost")
+    check(not job.said(), job.result.err)
+
+
+def other_groups(folder):
+    ranks = 4
+    small, large = size_of(folder, ALLREDUCE, 2), size_of(folder, ALLREDUCE, ranks)
+    job = Job(folder, "groups", 50,
+              {"COLLX_MEMORY": ranks * (each(small, 2) + each(large, ranks))}, ALLREDUCE, ranks)
+    check(job.routed("group") and job.routed("all0"), "memory got lost")
+
+
+def threads(folder):
+    size = size_of(folder, ALLREDUCE)
+    job = Job(folder, "threads", 30, {"COLLX_MEMORY": RANKS * 2 * each(size)}, ALLREDUCE)
+    # However the threads came to it, afterwards there is room for two again.
+    for name in "first-0", "first-1", "second-0", "second-1":
+        check(job.routed(name), f"memory got lost: {name} has none")
+    check(job.report.calls(comm="thread0", route="shm"), "no thread found memory")
+
+
+def one_rank_has_less(folder):
+    """Its environment is its own: all go the same way all the same."""
+    for poor in range(RANKS):
+        for variable in "COLLX_MEMORY", "COLLX_MEMORY_COMM":
+            script = folder / "by-rank"
+            script.write_text(f"""#!/bin/sh
+[ ${{PMIX_RANK:-$PMI_RANK}} = {poor} ] && export {variable}=10KiB
+exec {program} "$@"
+""")
+            script.chmod(0o755)
+            job = Job(folder, "fill", 3, command=[script])
+            routed = [job.routed(f"first-{i}", "MPI_Allreduce") for i in range(3)]
+            check(not any(routed), f"rank {poor}, {variable}: {routed}")
+            check(len(job.said(variable)) == 1, job.result.err)
+
+
+def largest_first(folder):
+    """Where not all fits, what needs most is left out, and the rest is not."""
+    sizes = {}
+    for word in "barrier", "bcast", "allreduce":
+        sizes[word] = size_of(folder, "version: 1\nrules:\n"
+                              f"  - {{ match: {{ collective: {word} }}, use: [shm] }}\n")
+    largest = max(sizes, key=sizes.get)
+    job = Job(folder, "fill", 2,
+              {"COLLX_MEMORY_COMM": sum(sizes.values()) - sizes[largest], "COLLX_VERBOSE": 1})
+    for word in sizes:
+        routed = job.routed("first-0", f"MPI_{word.capitalize()}")
+        check(routed == (word != largest), f"{word}: {routed} of {sizes}")
+    check(len(job.said("COLLX_MEMORY_COMM")) == 1, job.result.err)
+    check(job.said("memory of first-0: not enough for", f"of {largest}"), job.result.err)
+    check(job.said("memory of first-0: its ranks share"), job.result.err)
+
+
+main([
+    ("used up, freed, used up again", used_up),
+    ("none at all", none_at_all),
+    ("1,000 communicators, one at a time", cycles),
+    ("communicators of other groups", other_groups),
+    ("threads set up communicators at the same time", threads),
+    ("one rank has less than the others", one_rank_has_less),
+    ("what needs most is left out first", largest_first),
+])
