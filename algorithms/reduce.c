@@ -1,77 +1,67 @@
 #include "algorithms/reduce.h"
 
-/* Buffers come as the caller aligned them, in pieces that need not be: a type of alignment 1 makes
- * the compiler emit loads that do not care, and still lets it vectorise.  The result may be an
- * operand, so `restrict` would be a lie; that no element depends on another one is what ivdep says.
- */
-#define KERNEL(name, type, expression)                                                             \
-    static void name(const void *left, const void *right, void *result, size_t count)              \
-    {                                                                                              \
-        typedef type __attribute__((aligned(1), may_alias)) element;                               \
-        const element *lefts = left, *rights = right;                                              \
-        element *results = result;                                                                 \
-        _Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                    \
-        {                                                                                          \
-            type a = lefts[i], b = rights[i];                                                      \
-            results[i] = (type)(expression);                                                       \
-        }                                                                                          \
-    }
+#include "algorithms/kernels.h"
+#include "base/options.h"
 
-/* Signed sums and products wrap around as in every MPI library, which for them is the unsigned
- * operation; there is one kernel for both. */
-#define UNSIGNED(bits)                                                                             \
-    KERNEL(sum_u##bits, uint##bits##_t, a + b)                                                     \
-    KERNEL(prod_u##bits, uint##bits##_t, (uint##bits##_t)(1u * a * b))                             \
-    KERNEL(min_u##bits, uint##bits##_t, b < a ? b : a)                                             \
-    KERNEL(max_u##bits, uint##bits##_t, b > a ? b : a)                                             \
-    KERNEL(min_i##bits, int##bits##_t, b < a ? b : a)                                              \
-    KERNEL(max_i##bits, int##bits##_t, b > a ? b : a)                                              \
-    KERNEL(band_u##bits, uint##bits##_t, a &b)                                                     \
-    KERNEL(bor_u##bits, uint##bits##_t, a | b)                                                     \
-    KERNEL(bxor_u##bits, uint##bits##_t, a ^ b)                                                    \
-    KERNEL(land_u##bits, uint##bits##_t, a &&b)                                                    \
-    KERNEL(lor_u##bits, uint##bits##_t, a || b)                                                    \
-    KERNEL(lxor_u##bits, uint##bits##_t, !a != !b)
+#include <stdbool.h>
 
-/* Where neither is less, a NaN among them, a minimum or maximum is what it was: the left one. */
-#define FLOATING(name, type)                                                                       \
-    KERNEL(sum_##name, type, a + b)                                                                \
-    KERNEL(prod_##name, type, a *b)                                                                \
-    KERNEL(min_##name, type, b < a ? b : a)                                                        \
-    KERNEL(max_##name, type, b > a ? b : a)
+/* Whether this CPU has the instructions, and the system keeps their registers. */
+static bool runs(enum collx_kernels version)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (version == COLLX_KERNELS_AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (version == COLLX_KERNELS_AVX2)
+        return __builtin_cpu_supports("avx2");
+#endif
+    return version == COLLX_KERNELS_C;
+}
 
-UNSIGNED(8)
-UNSIGNED(16)
-UNSIGNED(32)
-UNSIGNED(64)
-FLOATING(f32, float)
-FLOATING(f64, double)
-
-#define INTEGER_ROW(ELEM, bits, sign)                                                              \
-    [COLLX_ELEM_##ELEM] = {                                                                        \
-        [COLLX_OP_SUM] = sum_u##bits,      [COLLX_OP_PROD] = prod_u##bits,                         \
-        [COLLX_OP_MIN] = min_##sign##bits, [COLLX_OP_MAX] = max_##sign##bits,                      \
-        [COLLX_OP_BAND] = band_u##bits,    [COLLX_OP_BOR] = bor_u##bits,                           \
-        [COLLX_OP_BXOR] = bxor_u##bits,    [COLLX_OP_LAND] = land_u##bits,                         \
-        [COLLX_OP_LOR] = lor_u##bits,      [COLLX_OP_LXOR] = lxor_u##bits,                         \
-    }
-
-#define FLOATING_ROW(ELEM, name)                                                                   \
-    [COLLX_ELEM_##ELEM] = {                                                                        \
-        [COLLX_OP_SUM] = sum_##name,                                                               \
-        [COLLX_OP_PROD] = prod_##name,                                                             \
-        [COLLX_OP_MIN] = min_##name,                                                               \
-        [COLLX_OP_MAX] = max_##name,                                                               \
-    }
-
-static collx_reduce_fn *const kernels[COLLX_ELEMS][COLLX_OP_COUNT] = {
-    INTEGER_ROW(I8, 8, i),   INTEGER_ROW(I16, 16, i), INTEGER_ROW(I32, 32, i),
-    INTEGER_ROW(I64, 64, i), INTEGER_ROW(U8, 8, u),   INTEGER_ROW(U16, 16, u),
-    INTEGER_ROW(U32, 32, u), INTEGER_ROW(U64, 64, u), FLOATING_ROW(F32, f32),
-    FLOATING_ROW(F64, f64),
+static const struct collx_kernel_table *const tables[COLLX_KERNELS_VERSIONS] = {
+#if defined(__x86_64__)
+    [COLLX_KERNELS_AVX512] = &collx_kernels_avx512,
+    [COLLX_KERNELS_AVX2] = &collx_kernels_avx2,
+#endif
+    [COLLX_KERNELS_C] = &collx_kernels_c,
 };
+
+/* The widest version from `version` on that runs here; plain C always does. */
+static enum collx_kernels choose(enum collx_kernels version)
+{
+    while (!runs(version))
+        version++;
+    return version;
+}
+
+enum collx_kernels collx_reduce_version(void)
+{
+    /* For each value of the option what was found, AUTO before.  Threads that find it at the same
+     * time find the same, and nothing else depends on it: relaxed is enough. */
+    static enum collx_kernels found[COLLX_KERNELS_VERSIONS];
+    unsigned option = (unsigned)collx_option_number(COLLX_OPTION_KERNELS);
+    enum collx_kernels version = __atomic_load_n(&found[option], __ATOMIC_RELAXED);
+
+    if (__builtin_expect(version == COLLX_KERNELS_AUTO, 0)) {
+        version = choose((enum collx_kernels)option);
+        __atomic_store_n(&found[option], version, __ATOMIC_RELAXED);
+    }
+    return version;
+}
+
+static collx_reduce_fn *kernel(enum collx_kernels version, enum collx_op op, enum collx_elem elem)
+{
+    return op < COLLX_OP_COUNT && elem < COLLX_ELEMS ? tables[version]->kernel[elem][op] : NULL;
+}
 
 collx_reduce_fn *collx_reduce_kernel(enum collx_op op, enum collx_elem elem)
 {
-    return op < COLLX_OP_COUNT && elem < COLLX_ELEMS ? kernels[elem][op] : NULL;
+    return kernel(collx_reduce_version(), op, elem);
+}
+
+collx_reduce_fn *collx_reduce_kernel_of(enum collx_kernels version, enum collx_op op,
+                                        enum collx_elem elem)
+{
+    return runs(version) ? kernel(version, op, elem) : NULL;
 }

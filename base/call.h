@@ -21,6 +21,8 @@ enum collx_elem {
     COLLX_ELEM_U16,
     COLLX_ELEM_U32,
     COLLX_ELEM_U64,
+    COLLX_ELEM_F16,  /* IEEE 754 binary16 */
+    COLLX_ELEM_BF16, /* the upper half of a float */
     COLLX_ELEM_F32,
     COLLX_ELEM_F64,
     COLLX_ELEMS,

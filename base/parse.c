@@ -23,15 +23,25 @@ static const struct unit sizes[] = {{"", 1},
 static const struct unit durations[] = {
     {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {NULL, 0}};
 
+/* The words of a type whose values are counted from 0; the first of several for one value is how it
+ * is written. */
+static const char *const switches[] = {"off", "on", "no", "yes", "false", "true", "0", "1", NULL};
+static const char *const kernels[] = {"auto", "avx512", "avx2", "c", NULL};
+_Static_assert(sizeof kernels / sizeof *kernels == COLLX_KERNELS_VERSIONS + 1, "each has its word");
+
 static const struct {
-    const struct unit *units;
     const char *form;
+    const struct unit *units;
+    const char *const *words;
+    int64_t values; /* that have words */
 } types[] = {
-    [COLLX_PATH] = {NULL, "a path"},
-    [COLLX_NUMBER] = {numbers, "a whole number"},
-    [COLLX_SIZE] = {sizes, "a size, such as 4096, 64KiB or 1MiB"},
-    [COLLX_DURATION] = {durations, "a duration, such as 500ms, 30s or 2min"},
-    [COLLX_SWITCH] = {NULL, "on or off"},
+    [COLLX_PATH] = {.form = "a path"},
+    [COLLX_NUMBER] = {"a whole number", .units = numbers},
+    [COLLX_SIZE] = {"a size, such as 4096, 64KiB or 1MiB", .units = sizes},
+    [COLLX_DURATION] = {"a duration, such as 500ms, 30s or 2min", .units = durations},
+    [COLLX_SWITCH] = {"on or off", .words = switches, .values = 2},
+    [COLLX_KERNELS] = {"auto, avx512, avx2 or c", .words = kernels,
+                       .values = COLLX_KERNELS_VERSIONS},
 };
 
 const char *collx_type_form(enum collx_type type)
@@ -39,13 +49,16 @@ const char *collx_type_form(enum collx_type type)
     return types[type].form;
 }
 
-static bool parse_switch(const char *text, int64_t *value)
+bool collx_type_has_words(enum collx_type type)
 {
-    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+    return types[type].words;
+}
 
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *value = i % 2;
+static bool parse_word(enum collx_type type, const char *text, int64_t *value)
+{
+    for (unsigned i = 0; types[type].words[i]; i++)
+        if (strcmp(text, types[type].words[i]) == 0) {
+            *value = i % types[type].values;
             return true;
         }
     return false;
@@ -79,16 +92,16 @@ static bool parse_quantity(const struct unit *units, const char *text, int64_t *
 
 static bool parse(enum collx_type type, const char *text, int64_t *value)
 {
-    return type == COLLX_SWITCH ? parse_switch(text, value)
-                                : parse_quantity(types[type].units, text, value);
+    return types[type].words ? parse_word(type, text, value)
+                             : parse_quantity(types[type].units, text, value);
 }
 
 char *collx_value_format(enum collx_type type, int64_t value, char *text, size_t size)
 {
     const struct unit *unit = types[type].units, *best = unit;
 
-    if (type == COLLX_SWITCH) {
-        snprintf(text, size, "%s", value ? "on" : "off");
+    if (types[type].words) {
+        snprintf(text, size, "%s", types[type].words[value]);
         return text;
     }
     for (; unit && unit->name; unit++)

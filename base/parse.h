@@ -16,6 +16,16 @@ enum collx_type {
     COLLX_SIZE,     /* bytes: 4096, 64KiB, 1MiB */
     COLLX_DURATION, /* milliseconds: 500ms, 30s, 2min, 0 */
     COLLX_SWITCH,   /* 0 or 1: on, off, yes, no, true, false, 1, 0 */
+    COLLX_KERNELS,  /* enum collx_kernels: auto, avx512, avx2, c */
+};
+
+/* Versions of the reduction kernels, the widest one first. */
+enum collx_kernels {
+    COLLX_KERNELS_AUTO,
+    COLLX_KERNELS_AVX512,
+    COLLX_KERNELS_AVX2,
+    COLLX_KERNELS_C,
+    COLLX_KERNELS_VERSIONS,
 };
 
 /* Enough for every value and range, and for a message about one. */
@@ -28,6 +38,9 @@ struct collx_range {
 
 /* What is right for a type, with examples: "a size, such as 4096, 64KiB or 1MiB". */
 const char *collx_type_form(enum collx_type type);
+
+/* Whether the values are words, without a least and a greatest. */
+bool collx_type_has_words(enum collx_type type);
 
 /* The value that `text` is, from min to max.  0, or COLLX_EINVALID and in `why` what is wrong and
  * what would be right.  Not for COLLX_PATH. */

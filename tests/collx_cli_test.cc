@@ -129,6 +129,15 @@ TEST(CollxInfo, ShowsOptionsAndWhereTheyWereSet)
     EXPECT_TRUE(has(wrong, "policy built-in")) << wrong.out;
 }
 
+TEST(CollxInfo, ShowsTheKernelsInUse)
+{
+    TemporaryFile policy("version: 1\noptions: { kernels: c }\nrules: [ use: shm ]\n");
+
+    EXPECT_TRUE(has(run("info", "COLLX_KERNELS=c"), "reductions: c\n"));
+    EXPECT_TRUE(has(run("info", "COLLX_POLICY=" + policy.path), "reductions: c\n"));
+    EXPECT_TRUE(has(run("info"), "COLLX_KERNELS = auto  (default)"));
+}
+
 TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
 {
     Outcome info = run("info");

@@ -39,6 +39,8 @@ TEST(Parse, Values)
         EXPECT_EQ(parsed(COLLX_SWITCH, on), "1");
     for (const char *off : {"0", "off", "no", "false"})
         EXPECT_EQ(parsed(COLLX_SWITCH, off), "0");
+    EXPECT_EQ(parsed(COLLX_KERNELS, "auto"), "0");
+    EXPECT_EQ(parsed(COLLX_KERNELS, "c"), "3");
 }
 
 TEST(Parse, SaysWhatWouldBeRight)
@@ -54,6 +56,8 @@ TEST(Parse, SaysWhatWouldBeRight)
     EXPECT_EQ(parsed(COLLX_DURATION, "30"),
               "'30' is not right; it has to be a duration, such as 500ms, 30s or 2min");
     EXPECT_EQ(parsed(COLLX_SWITCH, "2"), "'2' is not right; it has to be on or off");
+    EXPECT_EQ(parsed(COLLX_KERNELS, "sse"),
+              "'sse' is not right; it has to be auto, avx512, avx2 or c");
     EXPECT_EQ(parsed(COLLX_NUMBER, "3", 0, 2), "'3' is too large; it has to be from 0 to 2");
     EXPECT_EQ(parsed(COLLX_SIZE, "1", 4096, 1 << 20),
               "'1' is too small; it has to be from 4KiB to 1MiB");
@@ -69,6 +73,19 @@ TEST(Parse, FormatsSoThatItCanBeParsed)
                       std::to_string(value))
                 << text;
         }
+}
+
+TEST(Parse, FormatsWords)
+{
+    char text[COLLX_VALUE_MAX];
+
+    for (const char *word : {"on", "off"})
+        EXPECT_STREQ(word, collx_value_format(COLLX_SWITCH, std::stoll(parsed(COLLX_SWITCH, word)),
+                                              text, sizeof text));
+    for (const char *word : {"auto", "avx512", "avx2", "c"})
+        EXPECT_STREQ(word,
+                     collx_value_format(COLLX_KERNELS, std::stoll(parsed(COLLX_KERNELS, word)),
+                                        text, sizeof text));
 }
 
 TEST(Parse, Ranges)

@@ -60,6 +60,7 @@ for use, right in [
     expect(right, f"use: {use}", {"version": 1, "rules": [{"use": use}]})
 for options, right in [
     ({"stall": "60s", "spin": -1, "verbose": 1}, True), ({"stall": 30}, False),
+    ({"kernels": "avx2"}, True), ({"kernels": "sse"}, False),
     ({"trace": "/tmp"}, False),
 ]:
     expect(right, f"options: {options}", {**base, "options": options})

@@ -1,6 +1,7 @@
 /* `collx info`: the options, the algorithms and the MPI adapters. */
 #include "tools/tools.h"
 
+#include "algorithms/reduce.h"
 #include "base/options.h"
 #include "hw/cpus.h"
 
@@ -59,7 +60,7 @@ static char *format_values(const struct collx_option *option, char *text, size_t
 {
     char low[COLLX_VALUE_MAX], high[COLLX_VALUE_MAX];
 
-    if (option->type == COLLX_PATH || option->type == COLLX_SWITCH)
+    if (option->type == COLLX_PATH || collx_type_has_words(option->type))
         snprintf(text, size, "%s", collx_type_form(option->type));
     else
         snprintf(text, size, "%s, from %s to %s", collx_type_form(option->type),
@@ -128,7 +129,11 @@ static void print_algorithms(void)
     /* As small as can be: who cannot do this cannot run here at all. */
     static const struct collx_facts smallest = {2, 1, 2, 2};
 
+    char kernels[COLLX_VALUE_MAX];
+
     printf("Algorithms\n");
+    printf("  reductions: %s\n",
+           collx_value_format(COLLX_KERNELS, collx_reduce_version(), kernels, sizeof kernels));
     for (unsigned i = 0; collx_algorithms[i]; i++) {
         const struct collx_algorithm *algorithm = collx_algorithms[i];
         const struct collx_param *param = algorithm->params;

@@ -1,0 +1,139 @@
+/* All reduction kernels, for the instruction set that the compiler was told; KERNELS is the name of
+ * the table.  The compiler makes the vector instructions, and in every version the same operations
+ * on each element, so results do not depend on the CPU.
+ */
+#include "algorithms/kernels.h"
+#include "algorithms/half.h"
+
+#if defined(__AVX512F__)
+#define VECTOR 64
+#elif defined(__AVX2__)
+#define VECTOR 32
+#else
+#define VECTOR 16
+#endif
+
+/* The next `n` elements, a constant: at most one vector.  The result may be an operand, so
+ * `restrict` would be a lie; that no element depends on another one is what ivdep says, and it
+ * holds for loops: without the second pragma it would be lost together with the loop. */
+#define PIECE(n, combine)                                                                          \
+    do {                                                                                           \
+        _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /**/                                          \
+            for (size_t i = 0; i < (n); i++) c[i] = combine(a[i], b[i]);                           \
+        a += (n), b += (n), c += (n);                                                              \
+    } while (0)
+
+/* What is left of a vector. */
+#define REST(n, combine)                                                                           \
+    do {                                                                                           \
+        if ((n) * sizeof *c < VECTOR && count & (n))                                               \
+            PIECE(n, combine);                                                                     \
+    } while (0)
+
+/* Buffers come as the caller aligned them, in pieces that need not be: a type of alignment 1 makes
+ * the compiler emit loads that do not care.  Most reductions in programs are of one element. */
+#define KERNEL(name, type, expression)                                                             \
+    static inline type name##_of(type a, type b)                                                   \
+    {                                                                                              \
+        return (type)(expression);                                                                 \
+    }                                                                                              \
+    static void name(const void *left, const void *right, void *result, size_t count)              \
+    {                                                                                              \
+        typedef type __attribute__((aligned(1), may_alias)) element;                               \
+        const element *a = left, *b = right;                                                       \
+        element *c = result;                                                                       \
+        const size_t vector = VECTOR / sizeof(type);                                               \
+        if (count == 1) {                                                                          \
+            *c = name##_of(*a, *b);                                                                \
+            return;                                                                                \
+        }                                                                                          \
+        if (count >= vector) {                                                                     \
+            size_t vectors = count / vector;                                                       \
+            for (; vectors >= 4; vectors -= 4) {                                                   \
+                PIECE(vector, name##_of);                                                          \
+                PIECE(vector, name##_of);                                                          \
+                PIECE(vector, name##_of);                                                          \
+                PIECE(vector, name##_of);                                                          \
+            }                                                                                      \
+            for (; vectors; vectors--)                                                             \
+                PIECE(vector, name##_of);                                                          \
+        }                                                                                          \
+        REST(32, name##_of);                                                                       \
+        REST(16, name##_of);                                                                       \
+        REST(8, name##_of);                                                                        \
+        REST(4, name##_of);                                                                        \
+        REST(2, name##_of);                                                                        \
+        REST(1, name##_of);                                                                        \
+    }
+
+/* Signed sums and products wrap around as in every MPI library, which for them is the unsigned
+ * operation; there is one kernel for both. */
+#define INTEGER(bits)                                                                              \
+    KERNEL(sum_u##bits, uint##bits##_t, a + b)                                                     \
+    KERNEL(prod_u##bits, uint##bits##_t, 1u * a * b)                                               \
+    KERNEL(min_u##bits, uint##bits##_t, b < a ? b : a)                                             \
+    KERNEL(max_u##bits, uint##bits##_t, b > a ? b : a)                                             \
+    KERNEL(min_i##bits, int##bits##_t, b < a ? b : a)                                              \
+    KERNEL(max_i##bits, int##bits##_t, b > a ? b : a)                                              \
+    KERNEL(band_u##bits, uint##bits##_t, a &b)                                                     \
+    KERNEL(bor_u##bits, uint##bits##_t, a | b)                                                     \
+    KERNEL(bxor_u##bits, uint##bits##_t, a ^ b)                                                    \
+    KERNEL(land_u##bits, uint##bits##_t, (a != 0) & (b != 0))                                      \
+    KERNEL(lor_u##bits, uint##bits##_t, (a | b) != 0)                                              \
+    KERNEL(lxor_u##bits, uint##bits##_t, (a != 0) ^ (b != 0))
+
+/* Where neither is less, a NaN among them, a minimum or maximum is what it was: the left one. */
+#define FLOATING(name, type)                                                                       \
+    KERNEL(sum_##name, type, a + b)                                                                \
+    KERNEL(prod_##name, type, a *b)                                                                \
+    KERNEL(min_##name, type, b < a ? b : a)                                                        \
+    KERNEL(max_##name, type, b > a ? b : a)
+
+/* Sums and products of two halves are right to the last bit if they are rounded to float first:
+ * that has more than twice their digits and two. */
+#define HALF(name)                                                                                 \
+    KERNEL(sum_##name, uint16_t, name##_from_float(name##_to_float(a) + name##_to_float(b)))       \
+    KERNEL(prod_##name, uint16_t, name##_from_float(name##_to_float(a) * name##_to_float(b)))      \
+    KERNEL(min_##name, uint16_t, name##_to_float(b) < name##_to_float(a) ? b : a)                  \
+    KERNEL(max_##name, uint16_t, name##_to_float(b) > name##_to_float(a) ? b : a)
+
+INTEGER(8)
+INTEGER(16)
+INTEGER(32)
+INTEGER(64)
+FLOATING(f32, float)
+FLOATING(f64, double)
+HALF(f16)
+HALF(bf16)
+
+#define INTEGER_ROW(ELEM, bits, sign)                                                              \
+    [COLLX_ELEM_##ELEM] = {                                                                        \
+        [COLLX_OP_SUM] = sum_u##bits,      [COLLX_OP_PROD] = prod_u##bits,                         \
+        [COLLX_OP_MIN] = min_##sign##bits, [COLLX_OP_MAX] = max_##sign##bits,                      \
+        [COLLX_OP_BAND] = band_u##bits,    [COLLX_OP_BOR] = bor_u##bits,                           \
+        [COLLX_OP_BXOR] = bxor_u##bits,    [COLLX_OP_LAND] = land_u##bits,                         \
+        [COLLX_OP_LOR] = lor_u##bits,      [COLLX_OP_LXOR] = lxor_u##bits,                         \
+    }
+
+#define FLOATING_ROW(ELEM, name)                                                                   \
+    [COLLX_ELEM_##ELEM] = {                                                                        \
+        [COLLX_OP_SUM] = sum_##name,                                                               \
+        [COLLX_OP_PROD] = prod_##name,                                                             \
+        [COLLX_OP_MIN] = min_##name,                                                               \
+        [COLLX_OP_MAX] = max_##name,                                                               \
+    }
+
+const struct collx_kernel_table KERNELS = {{
+    INTEGER_ROW(I8, 8, i),
+    INTEGER_ROW(I16, 16, i),
+    INTEGER_ROW(I32, 32, i),
+    INTEGER_ROW(I64, 64, i),
+    INTEGER_ROW(U8, 8, u),
+    INTEGER_ROW(U16, 16, u),
+    INTEGER_ROW(U32, 32, u),
+    INTEGER_ROW(U64, 64, u),
+    FLOATING_ROW(F16, f16),
+    FLOATING_ROW(BF16, bf16),
+    FLOATING_ROW(F32, f32),
+    FLOATING_ROW(F64, f64),
+}};
