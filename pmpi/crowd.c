@@ -117,10 +117,10 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
     team->crowded = false;
     if (crowd) {
         int cpus = count_cpus(crowd);
-        if ((cpus && ranks > cpus) || find_short(crowd))
-            atomic_store_explicit(&in_crowd, team->crowded = true, memory_order_relaxed);
-        else
-            team->crowded = crowd->votes > 0;
+        bool too_many = (cpus && ranks > cpus) || find_short(crowd);
+        if (too_many)
+            atomic_store_explicit(&in_crowd, true, memory_order_relaxed);
+        team->crowded = too_many || crowd->votes;
     }
     team->stall_said = crowd ? &crowd->stall_said : NULL;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
