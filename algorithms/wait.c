@@ -24,6 +24,28 @@ enum {
     SLEEP_US = 100,
 };
 
+int collx_pauses_per_poll(void)
+{
+    enum { TRIES = 5, PAUSES = 64, GAP_NS = 30, MOST = 8 };
+    static atomic_int known;
+    int pauses = atomic_load_explicit(&known, memory_order_relaxed);
+    uint64_t least = UINT64_MAX;
+
+    if (pauses)
+        return pauses;
+    for (int try = 0; try < TRIES; try++) {
+        uint64_t begin = collx_clock_ns();
+        for (int i = 0; i < PAUSES; i++)
+            collx_pause();
+        uint64_t took = collx_clock_ns() - begin;
+        least = took < least ? took : least;
+    }
+    pauses = (int)((GAP_NS * PAUSES + least / 2) / (least ? least : 1));
+    pauses = pauses < 1 ? 1 : pauses > MOST ? MOST : pauses;
+    atomic_store_explicit(&known, pauses, memory_order_relaxed);
+    return pauses;
+}
+
 static bool reached(const struct collx_wait *wait, uint64_t value, int *next)
 {
     /* Flags only grow: those that have been seen to be there need no second look. */
@@ -96,6 +118,8 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
     int next = 0;
 
     for (unsigned round = 1; !reached(wait, value, &next); round++) {
+        if (wait->meanwhile)
+            wait->meanwhile(wait->with);
         if (round % PROGRESS_EVERY == 0 || sleepy) {
             team->ops->progress(team->ctx);
             if (reached(wait, value, &next))

@@ -39,6 +39,18 @@ static inline void collx_pause(void)
 #endif
 }
 
+/* How many of these to make between two polls.  A poll that meets the line on its way to the writer
+ * takes it back from there, and costs a whole round trip more; one that comes much later than the
+ * line wastes what it comes later.  30 ns are a third of a trip; what a pause takes is between 10
+ * and 140 cycles, so it is measured, once. */
+int collx_pauses_per_poll(void);
+
+static inline void collx_poll_gap(const struct collx_team *team)
+{
+    for (int i = 0; i < team->pauses; i++)
+        collx_pause();
+}
+
 /* `flag` has reached `value`.  Acquire: what its writer stored before its release of the flag
  * (collx_flag_post) is seen by what follows; without it a payload could be read too early. */
 static inline bool collx_flag_reached(const struct collx_flag *flag, uint64_t value)
@@ -66,6 +78,10 @@ struct collx_wait {
     size_t stride;
     int count, rank;
     const char *what; /* for the message: "Barrier" */
+    /* Called again and again during a long wait, with `with`: what others may want of us.  NULL:
+     * nothing. */
+    void (*meanwhile)(void *with);
+    void *with;
 };
 
 static inline struct collx_flag *collx_wait_flag(const struct collx_wait *wait, int i)
@@ -83,16 +99,18 @@ static inline void collx_wait_for(struct collx_team *team, struct collx_flag *fl
     for (int spin = team->spins; spin >= 0; spin--) {
         if (__builtin_expect(collx_flag_reached(flag, value), 1))
             return;
-        collx_pause();
+        collx_poll_gap(team);
     }
-    collx_wait_long(team, &(struct collx_wait){flag, 0, 1, rank, what}, value);
+    collx_wait_long(
+        team, &(struct collx_wait){.flag = flag, .count = 1, .rank = rank, .what = what}, value);
 }
 
 /* Wait for the flags of all ranks, `stride` bytes apart. */
 static inline void collx_wait_all(struct collx_team *team, struct collx_flag *flags, size_t stride,
                                   uint64_t value, const char *what)
 {
-    const struct collx_wait wait = {flags, stride, team->size, 0, what};
+    const struct collx_wait wait = {
+        .flag = flags, .stride = stride, .count = team->size, .what = what};
 
     for (int rank = 0; rank < team->size; rank++) {
         int spin = team->spins;
@@ -101,7 +119,7 @@ static inline void collx_wait_all(struct collx_team *team, struct collx_flag *fl
                 collx_wait_long(team, &wait, value);
                 return;
             }
-            collx_pause();
+            collx_poll_gap(team);
         }
     }
 }

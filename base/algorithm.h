@@ -69,6 +69,7 @@ struct collx_team {
     void *ctx;
     /* How to wait; see algorithms/wait.h. */
     int spins;    /* polls before the first sched_yield(); 0 with more ranks than CPUs */
+    int pauses;   /* pause instructions between two polls */
     bool crowded; /* more ranks than usable CPUs: others need the CPU that we wait on */
     int stall_ms; /* a wait longer than this is reported once; 0: never */
     bool stalled; /* it was */
