@@ -37,22 +37,26 @@ static void say(const struct listener *to, const char *format, ...)
     to->emit(to->ctx, line);
 }
 
-/* "nx(n=6, mode=exchange)" */
+/* "nx(n=6, mode=exchange)": the parameters that are not as they are initially. */
 static char *format_use(const struct collx_use *use, enum collx_kind kind, char *text, size_t size)
 {
     const struct collx_algorithm *algorithm = collx_algorithm_find(kind, use->name);
     const struct collx_param *param = algorithm ? algorithm->params : NULL;
     size_t length = (size_t)snprintf(text, size, "%s", use->name);
+    bool any = false;
 
     for (unsigned i = 0; param && param[i].name && length < size; i++) {
         int64_t value = use->args[kind].value[i];
         char number[COLLX_VALUE_MAX];
 
+        if (value == param[i].initial)
+            continue;
         snprintf(number, sizeof number, "%" PRId64, value);
-        length += (size_t)snprintf(text + length, size - length, "%s%s=%s", i ? ", " : "(",
+        length += (size_t)snprintf(text + length, size - length, "%s%s=%s", any ? ", " : "(",
                                    param[i].name, param[i].words ? param[i].words[value] : number);
+        any = true;
     }
-    if (param && param[0].name && length < size)
+    if (any && length < size)
         snprintf(text + length, size - length, ")");
     return text;
 }
