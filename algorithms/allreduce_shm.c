@@ -8,18 +8,14 @@
  * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e everywhere
  * may overwrite what was read in round e - 1, and does so in round e + 1.
  *
- * Large.  The vector goes through in chunks g = 1, 2, …, each in three steps, in buffers g mod 2:
- *   A. copy our chunk in (without the slice that we combine ourselves), post copied = g
- *   B. wait for copied = g of all; combine our slice of everybody's chunk, into the result and
- *      into `out`; post reduced = g
- *   C. wait for reduced = g of all; copy the other slices out
- * done in the order C(g-1) A(g+1) B(g), so that each wait is for what the others did a step before.
- * Two buffers are enough: A(g+1) overwrites what was read in everybody's B(g-1), which C(g-1) has
- * waited for; B(g) overwrites what was read in everybody's C(g-2), which comes before their A(g),
- * which B(g) has waited for.
+ * Rounds are counted over all calls, and all ranks count alike.
  *
- * Both count on over all calls, and all ranks count alike.
+ * Larger vectors go one of two ways, through shared memory (allreduce_pipe.c) or, where the kernel
+ * allows it, straight between the ranks' buffers (allreduce_single.c); which one is faster the
+ * calls find out for each size (tuner.h).
  */
+#include "algorithms/allreduce.h"
+
 #include "algorithms/combine.h"
 #include "algorithms/shm.h"
 
@@ -29,29 +25,23 @@
 enum {
     SMALL_BYTES = 4096,           /* of one rank */
     SMALL_BYTES_TOGETHER = 16384, /* of all: everybody reads them all */
-    CHUNK = 16384,
 };
 
-/* One rank's part of the segment. */
+/* One rank's part of the segment, for small vectors. */
 struct part {
     struct collx_flag line[2];
-    struct collx_flag copied, reduced;
     unsigned char small[2][SMALL_BYTES];
-    unsigned char in[2][CHUNK];
 };
 _Static_assert(sizeof(struct part) % COLLX_LINE == 0, "parts are made of whole lines");
 
-/* The segment: the ranks' parts, then what was combined. */
 struct allreduce {
     struct collx_team *team;
-    struct part *part;           /* [size] */
-    unsigned char (*out)[CHUNK]; /* [2] */
-    unsigned char *scratch;      /* [CHUNK], our own */
-    unsigned char **from;        /* [size]: everybody's operands */
-    uint64_t round;              /* small */
-    uint64_t chunk;              /* large */
-    struct collx_copier copier;
+    struct part *part; /* [size] */
+    uint64_t round;
     size_t small_bytes; /* up to here small; else large */
+    struct collx_allreduce_work work;
+    struct collx_allreduce_pipe pipe;
+    struct collx_single single;
 };
 
 static unsigned char *small_slot(struct allreduce *state, int rank, uint64_t round, size_t bytes)
@@ -92,152 +82,31 @@ static int run_small(struct allreduce *state, struct collx_call *call)
     unsigned char result[SMALL_BYTES];
     collx_wait_all(team, &state->part->line[round & 1], sizeof *state->part, round, "Allreduce");
     for (int rank = 0; rank < team->size; rank++)
-        state->from[rank] = small_slot(state, rank, round, bytes);
+        state->work.from[rank] = small_slot(state, rank, round, bytes);
     if (!error)
-        error = collx_combine(team, call, state->from, call->count, result);
+        error = collx_combine(team, call, state->work.from, call->count, result);
     if (!error)
         error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
     return error;
 }
 
-/* The elements of one chunk, counted from the beginning of the buffer. */
-struct piece {
-    int64_t first, count;
-};
-
-/* The part of a chunk that `rank` combines, counted from the beginning of the chunk; cut where
- * lines end, so that no line has two writers. */
-static struct piece slice_of(const struct collx_call *call, struct piece chunk, int rank, int size)
-{
-    int64_t unit = call->elem_bytes < 64 ? 64 / (int64_t)call->elem_bytes : 1;
-    int64_t units = (chunk.count + unit - 1) / unit;
-    int64_t first = units * rank / size * unit, end = units * (rank + 1) / size * unit;
-
-    first = first < chunk.count ? first : chunk.count;
-    end = end < chunk.count ? end : chunk.count;
-    return (struct piece){first, end - first};
-}
-
-/* Between the buffers of the call and packed bytes; `at` counts elements from the buffer's start.
- */
-static int put(struct allreduce *state, struct collx_call *call, int64_t at, int64_t count,
-               unsigned char *packed)
-{
-    if (!call->contiguous)
-        return state->team->ops->pack(state->team->ctx, call, call->sbuf, at, count, packed);
-    collx_copy_in(&state->copier, packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
-                  (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-static int get(struct allreduce *state, struct collx_call *call, int64_t at, int64_t count,
-               const unsigned char *packed)
-{
-    if (!call->contiguous)
-        return state->team->ops->unpack(state->team->ctx, call, packed, call->rbuf, at, count);
-    memcpy((char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
-           (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-/* A */
-static int step_copy_in(struct allreduce *state, struct collx_call *call, struct piece chunk,
-                        uint64_t g)
-{
-    struct collx_team *team = state->team;
-    struct part *own = &state->part[team->rank];
-    struct piece slice = slice_of(call, chunk, team->rank, team->size);
-    int64_t end = slice.first + slice.count;
-    unsigned char *in = own->in[g & 1];
-
-    int error = put(state, call, chunk.first, slice.first, in);
-    if (!error)
-        error = put(state, call, chunk.first + end, chunk.count - end,
-                    in + (size_t)end * call->elem_bytes);
-    collx_flag_post(team, &own->copied, g);
-    return error;
-}
-
-/* B */
-static int step_combine(struct allreduce *state, struct collx_call *call, struct piece chunk,
-                        uint64_t g)
-{
-    struct collx_team *team = state->team;
-    struct piece slice = slice_of(call, chunk, team->rank, team->size);
-    size_t offset = (size_t)slice.first * call->elem_bytes;
-    unsigned char *own = state->part[team->rank].in[g & 1] + offset;
-    int error = 0;
-
-    collx_wait_all(team, &state->part->copied, sizeof *state->part, g, "Allreduce");
-    if (slice.count) {
-        for (int rank = 0; rank < team->size; rank++)
-            state->from[rank] = state->part[rank].in[g & 1] + offset;
-        /* Our own operand has not been copied anywhere yet; nobody else needs it. */
-        if (call->contiguous)
-            state->from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf +
-                                      (size_t)chunk.first * call->elem_bytes + offset;
-        else
-            error = put(state, call, chunk.first + slice.first, slice.count, own);
-        if (!error)
-            error = collx_combine(team, call, state->from, slice.count, state->scratch);
-        if (!error)
-            error = get(state, call, chunk.first + slice.first, slice.count, state->scratch);
-        collx_copy_in(&state->copier, state->out[g & 1] + offset, state->scratch,
-                      (size_t)slice.count * call->elem_bytes);
-    }
-    collx_flag_post(team, &state->part[team->rank].reduced, g);
-    return error;
-}
-
-/* C */
-static int step_copy_out(struct allreduce *state, struct collx_call *call, struct piece chunk,
-                         uint64_t g)
-{
-    struct collx_team *team = state->team;
-    struct piece slice = slice_of(call, chunk, team->rank, team->size);
-    int64_t end = slice.first + slice.count;
-    const unsigned char *out = state->out[g & 1];
-
-    collx_wait_all(team, &state->part->reduced, sizeof *state->part, g, "Allreduce");
-    int error = get(state, call, chunk.first, slice.first, out);
-    if (!error)
-        error = get(state, call, chunk.first + end, chunk.count - end,
-                    out + (size_t)end * call->elem_bytes);
-    return error;
-}
-
-static struct piece chunk_of(const struct collx_call *call, int64_t chunk_count, int64_t index)
-{
-    int64_t first = index * chunk_count, rest = call->count - first;
-
-    return (struct piece){first, rest < chunk_count ? rest : chunk_count};
-}
-
 static int run_large(struct allreduce *state, struct collx_call *call)
 {
-    const int64_t chunk_count = CHUNK / (int64_t)call->elem_bytes;
-    const int64_t chunks = (call->count + chunk_count - 1) / chunk_count;
-    const uint64_t g = state->chunk;
-    int error = 0, failed;
+    int error;
 
-    /* An error does not end it: the others are counting on our steps. */
-#define STEP(step, index)                                                                          \
-    do {                                                                                           \
-        failed = step(state, call, chunk_of(call, chunk_count, index), g + 1 + (uint64_t)(index)); \
-        error = error ? error : failed;                                                            \
-    } while (0)
-
-    STEP(step_copy_in, 0);
-    for (int64_t i = 0; i < chunks; i++) {
-        if (i > 0)
-            STEP(step_copy_out, i - 1);
-        if (i + 1 < chunks)
-            STEP(step_copy_in, i + 1);
-        STEP(step_combine, i);
+    if (call->bytes < COLLX_SINGLE_LEAST)
+        return collx_allreduce_pipe(&state->pipe, call);
+    switch (collx_single_begin(&state->single, call->bytes)) {
+    case 0:
+        error = collx_allreduce_pipe(&state->pipe, call);
+        break;
+    case 1:
+        error = collx_allreduce_single(&state->single, call, &state->work, false);
+        break;
+    default:
+        error = collx_allreduce_single(&state->single, call, &state->work, true);
     }
-    STEP(step_copy_out, chunks - 1);
-#undef STEP
-    state->chunk = g + (uint64_t)chunks;
+    collx_single_end(&state->single);
     return error;
 }
 
@@ -268,7 +137,10 @@ static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
                                         const struct collx_args *args)
 {
     (void)args;
-    return facts->ranks == 1 ? 0 : (size_t)facts->ranks * sizeof(struct part) + 2 * CHUNK;
+    if (facts->ranks == 1)
+        return 0;
+    return (size_t)facts->ranks * sizeof(struct part) + collx_allreduce_pipe_space(facts->ranks) +
+           collx_single_space(facts->ranks);
 }
 
 static bool collx_allreduce_shm_takes(const void *state, const struct collx_call *call)
@@ -283,8 +155,7 @@ static void collx_allreduce_shm_detach(void *state)
 
     if (!allreduce)
         return;
-    free(allreduce->scratch);
-    free(allreduce->from);
+    collx_allreduce_work_finish(&allreduce->work);
     free(allreduce);
 }
 
@@ -293,18 +164,18 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
 {
     struct allreduce *state = calloc(1, sizeof *state);
 
-    (void)args;
     if (!state)
         return -ENOMEM;
     state->team = team;
-    state->part = memory;
-    state->out = (unsigned char(*)[CHUNK])(state->part + team->size);
-    state->scratch = malloc(CHUNK);
-    state->from = calloc((size_t)team->size, sizeof *state->from);
-    if (!state->scratch || !state->from) {
-        collx_allreduce_shm_detach(state);
+    if (collx_allreduce_work_init(&state->work, team->size)) {
+        free(state);
         return -ENOMEM;
     }
+    state->part = memory;
+    memory = state->part + team->size;
+    memory = collx_allreduce_pipe_init(&state->pipe, team, &state->work, memory);
+    collx_single_init(&state->single, team, memory, args->value[0], team->size == 2 ? 3 : 2,
+                      "Allreduce");
     state->small_bytes = SMALL_BYTES_TOGETHER / (size_t)team->size;
     if (state->small_bytes > SMALL_BYTES)
         state->small_bytes = SMALL_BYTES;
@@ -320,6 +191,7 @@ const struct collx_algorithm collx_allreduce_shm = {
     .help = "in rank order through shared memory; long vectors as reduce-scatter and allgather",
     .needs = "all ranks on one node; datatype elements of at most 4 KiB",
     .kind = COLLX_ALLREDUCE,
+    .params = collx_single_params,
     .query = collx_allreduce_shm_query,
     .space = collx_allreduce_shm_space,
     .attach = collx_allreduce_shm_attach,

@@ -13,7 +13,11 @@
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
  * and looks at their flags only then.  A message of at most COLLX_INLINE bytes lies in the line of
  * the flag itself.
+ *
+ * For long messages there is a second way, without the ring: bcast_single.c.  Where the kernel
+ * allows it, the calls find out for each size which one is faster (tuner.h).
  */
+#include "algorithms/bcast.h"
 #include "algorithms/shm.h"
 
 #include <errno.h>
@@ -40,6 +44,7 @@ struct ring {
 struct bcast {
     struct collx_team *team;
     struct ring small, large;
+    struct collx_single single;
 };
 
 static size_t ring_space(int ranks, unsigned slots, unsigned bytes)
@@ -69,7 +74,7 @@ static uint64_t least_done(const struct collx_team *team, const struct ring *rin
     return least;
 }
 
-/* One chunk, from or to `buf`. */
+/* One chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
 static void pass(struct collx_team *team, struct ring *ring, int root, void *buf, size_t bytes)
 {
     uint64_t e = ++ring->chunk;
@@ -84,14 +89,18 @@ static void pass(struct collx_team *team, struct ring *ring, int root, void *buf
             collx_wait_all(team, ring->done, sizeof *ring->done, least, "Bcast");
             ring->all_done = least_done(team, ring);
         }
-        if (bytes <= COLLX_INLINE) /* 2 */
+        if (!buf) /* 2 */
+            memset(data, 0, bytes);
+        else if (bytes <= COLLX_INLINE)
             collx_copy_small(data, buf, bytes);
         else
             collx_copy_in(&ring->copier, data, buf, bytes);
         collx_flag_post(team, slot, e);
     } else {
         collx_wait_for(team, slot, e, root, "Bcast"); /* 3 */
-        if (bytes <= COLLX_INLINE)
+        if (!buf)
+            ;
+        else if (bytes <= COLLX_INLINE)
             collx_copy_small(buf, data, bytes);
         else
             memcpy(buf, data, bytes);
@@ -104,14 +113,32 @@ static size_t chunk_at(size_t bytes, size_t at)
     return bytes - at < LARGE_BYTES ? bytes - at : LARGE_BYTES;
 }
 
-static void run_bytes(struct bcast *bcast, int root, void *buf, size_t bytes)
+static void run_ring(struct bcast *bcast, int root, char *buf, size_t bytes)
 {
+    for (size_t at = 0; at < bytes; at += LARGE_BYTES)
+        pass(bcast->team, &bcast->large, root, buf ? buf + at : NULL, chunk_at(bytes, at));
+}
+
+/* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
+static int run_bytes(struct bcast *bcast, int root, void *buf, size_t bytes)
+{
+    int error = 0;
+
     if (bytes <= SMALL_BYTES) {
         pass(bcast->team, &bcast->small, root, buf, bytes);
-        return;
+        return 0;
     }
-    for (size_t at = 0; at < bytes; at += LARGE_BYTES)
-        pass(bcast->team, &bcast->large, root, (char *)buf + at, chunk_at(bytes, at));
+    if (bytes < COLLX_SINGLE_LEAST) {
+        run_ring(bcast, root, buf, bytes);
+        return 0;
+    }
+    unsigned way = collx_single_begin(&bcast->single, bytes);
+    if (way == 0)
+        run_ring(bcast, root, buf, bytes);
+    else
+        error = collx_bcast_single(&bcast->single, root, buf, bytes, way == 2);
+    collx_single_end(&bcast->single);
+    return error;
 }
 
 /* A datatype that is not simply bytes in order: everything is packed first and unpacked last,
@@ -119,22 +146,20 @@ static void run_bytes(struct bcast *bcast, int root, void *buf, size_t bytes)
 static int run_packed(struct bcast *bcast, struct collx_call *call)
 {
     struct collx_team *team = bcast->team;
-    unsigned char bounce[LARGE_BYTES];
+    unsigned char bounce[SMALL_BYTES];
     unsigned char *packed = call->bytes <= sizeof bounce ? bounce : malloc(call->bytes);
     int error = 0;
 
     if (!packed) {
-        /* The others are under way: the chunks have to pass, though here they come to nothing. */
-        memset(bounce, 0, sizeof bounce);
-        for (size_t at = 0; at < call->bytes; at += LARGE_BYTES)
-            pass(team, &bcast->large, call->root, bounce, chunk_at(call->bytes, at));
+        run_bytes(bcast, call->root, NULL, call->bytes);
         return team->ops->no_memory;
     }
     if (team->rank == call->root)
         error = team->ops->pack(team->ctx, call, call->rbuf, 0, call->count, packed);
     if (error)
         memset(packed, 0, call->bytes);
-    run_bytes(bcast, call->root, packed, call->bytes);
+    int passed = run_bytes(bcast, call->root, packed, call->bytes);
+    error = error ? error : passed;
     if (!error && team->rank != call->root)
         error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
     if (packed != bounce)
@@ -150,8 +175,7 @@ static int collx_bcast_shm_run(struct collx_slot *slot, struct collx_call *call)
         return 0;
     if (!call->contiguous)
         return run_packed(bcast, call);
-    run_bytes(bcast, call->root, call->rbuf, call->bytes);
-    return 0;
+    return run_bytes(bcast, call->root, call->rbuf, call->bytes);
 }
 
 static int collx_bcast_shm_query(const struct collx_facts *facts, const struct collx_args *args,
@@ -167,7 +191,8 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
     if (facts->ranks == 1)
         return 0;
     return ring_space(facts->ranks, SMALL_SLOTS, SMALL_BYTES) +
-           ring_space(facts->ranks, LARGE_SLOTS, LARGE_BYTES);
+           ring_space(facts->ranks, LARGE_SLOTS, LARGE_BYTES) + collx_meeting_space(facts->ranks) +
+           collx_single_space(facts->ranks);
 }
 
 /* Root and leaves may cut the same bytes into elements of different size, so only the bytes may
@@ -183,12 +208,12 @@ static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_ar
 {
     struct bcast *bcast = calloc(1, sizeof *bcast);
 
-    (void)args;
     if (!bcast)
         return -ENOMEM;
     bcast->team = team;
     memory = ring_init(&bcast->small, memory, team->size, SMALL_SLOTS, SMALL_BYTES);
-    ring_init(&bcast->large, memory, team->size, LARGE_SLOTS, LARGE_BYTES);
+    memory = ring_init(&bcast->large, memory, team->size, LARGE_SLOTS, LARGE_BYTES);
+    collx_single_init(&bcast->single, team, memory, args->value[0], 3, "Bcast");
     slot->state = bcast;
     slot->run = collx_bcast_shm_run;
     return 0;
@@ -199,6 +224,7 @@ const struct collx_algorithm collx_bcast_shm = {
     .help = "rings in shared memory; long messages are pipelined through them",
     .needs = "all ranks on one node",
     .kind = COLLX_BCAST,
+    .params = collx_single_params,
     .query = collx_bcast_shm_query,
     .space = collx_bcast_shm_space,
     .attach = collx_bcast_shm_attach,

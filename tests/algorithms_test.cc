@@ -17,6 +17,8 @@ struct Case {
     int size;
     Ranks kind;
     bool crowded;
+    collx_args args;
+    std::string form; /* of the parameters, for the name */
 };
 
 std::string name_of(const testing::TestParamInfo<Case> &info)
@@ -24,7 +26,7 @@ std::string name_of(const testing::TestParamInfo<Case> &info)
     const Case &c = info.param;
     return std::string(collx_kind_name(c.algorithm->kind)) + "_" + c.algorithm->name + "_" +
            std::to_string(c.size) + (c.kind == Ranks::threads ? "_threads" : "_processes") +
-           (c.crowded ? "_crowded" : "");
+           (c.crowded ? "_crowded" : "") + c.form;
 }
 
 /* ThreadSanitizer makes everything ten to twenty times slower, and sees a race in few rounds. */
@@ -33,6 +35,23 @@ const int slower = 10;
 #else
 const int slower = 1;
 #endif
+
+/* The initial parameters, and each value of each that has words. */
+std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *algorithm)
+{
+    const collx_param *param = algorithm->params;
+    std::vector<std::pair<collx_args, std::string>> all(1);
+
+    for (int i = 0; param && param[i].name; i++)
+        all[0].first.value[i] = param[i].initial;
+    for (int i = 0; param && param[i].name; i++)
+        for (int64_t word = 0; param[i].words && param[i].words[word]; word++)
+            if (word != param[i].initial) {
+                all.push_back({all[0].first, std::string("_") + param[i].words[word]});
+                all.back().first.value[i] = word;
+            }
+    return all;
+}
 
 /* Ranks spin only where there is a CPU for each. */
 std::vector<Case> cases(collx_kind kind)
@@ -45,8 +64,10 @@ std::vector<Case> cases(collx_kind kind)
         for (int size = 1; size <= 9; size++)
             for (Ranks ranks : {Ranks::processes, Ranks::threads})
                 for (bool crowded : {false, true})
-                    if (crowded || size <= sysconf(_SC_NPROCESSORS_ONLN))
-                        all.push_back({collx_algorithms[i], size, ranks, crowded});
+                    for (const auto &form : forms(collx_algorithms[i]))
+                        if (crowded || size <= sysconf(_SC_NPROCESSORS_ONLN))
+                            all.push_back({collx_algorithms[i], size, ranks, crowded, form.first,
+                                           form.second});
     }
     return all;
 }
@@ -88,19 +109,22 @@ TEST_P(Barrier, NobodyLeavesBeforeTheLastHasEntered)
     auto *arrived = static_cast<std::atomic<int> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
-    EXPECT_EQ("", run_team(c.algorithm, c.size, c.kind, c.crowded, [&](Rank &self) {
-                  Dice own(self.team.rank);
-                  for (int round = 1; round <= 1000 / slower; round++) {
-                      dawdle(own);
-                      arrived[self.team.rank].store(round, std::memory_order_relaxed);
-                      if (self.barrier())
-                          return at("an error", round);
-                      for (int rank = 0; rank < self.team.size; rank++)
-                          if (arrived[rank].load(std::memory_order_relaxed) < round)
-                              return at("left early", round);
-                  }
-                  return std::string();
-              }));
+    EXPECT_EQ("", run_team(
+                      c.algorithm, c.size, c.kind, c.crowded,
+                      [&](Rank &self) {
+                          Dice own(self.team.rank);
+                          for (int round = 1; round <= 1000 / slower; round++) {
+                              dawdle(own);
+                              arrived[self.team.rank].store(round, std::memory_order_relaxed);
+                              if (self.barrier())
+                                  return at("an error", round);
+                              for (int rank = 0; rank < self.team.size; rank++)
+                                  if (arrived[rank].load(std::memory_order_relaxed) < round)
+                                      return at("left early", round);
+                          }
+                          return std::string();
+                      },
+                      &c.args));
     munmap(arrived, 4096);
 }
 
@@ -112,17 +136,20 @@ TEST_P(Barrier, OrdersMemory)
     auto *data = static_cast<int *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
-    EXPECT_EQ("", run_team(c.algorithm, c.size, c.kind, c.crowded, [&](Rank &self) {
-                  for (int round = 1; round <= 200 / slower; round++) {
-                      data[self.team.rank] = round;
-                      self.barrier();
-                      for (int rank = 0; rank < self.team.size; rank++)
-                          if (data[rank] != round)
-                              return at("old data", round);
-                      self.barrier();
-                  }
-                  return std::string();
-              }));
+    EXPECT_EQ("", run_team(
+                      c.algorithm, c.size, c.kind, c.crowded,
+                      [&](Rank &self) {
+                          for (int round = 1; round <= 200 / slower; round++) {
+                              data[self.team.rank] = round;
+                              self.barrier();
+                              for (int rank = 0; rank < self.team.size; rank++)
+                                  if (data[rank] != round)
+                                      return at("old data", round);
+                              self.barrier();
+                          }
+                          return std::string();
+                      },
+                      &c.args));
     munmap(data, 4096);
 }
 
@@ -140,34 +167,38 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(c.algorithm, c.size, c.kind, c.crowded, [&](Rank &self) {
-                  Dice shared(1), own(100 + self.team.rank);
-                  std::vector<unsigned char> buf(300064);
-                  for (int round = 0; round < 300 / slower; round++) {
-                      size_t bytes = sizes[shared.below(std::size(sizes))];
-                      if (round % 3)
-                          bytes = shared.below(200);
-                      int root = static_cast<int>(shared.below(self.team.size));
-                      bool contiguous = shared.below(4) != 0;
-                      if (!contiguous)
-                          bytes = bytes / 4 * 4;
-                      unsigned char *at_offset = &buf[round % 13];
-                      for (size_t i = 0; i < bytes + 8; i++)
-                          at_offset[i] = self.team.rank == root && i < bytes
-                                             ? static_cast<unsigned char>(i * 7 + round)
-                                             : 0xee;
-                      dawdle(own);
-                      if (self.bcast(at_offset, bytes, root, contiguous))
-                          return at("an error", round);
-                      for (size_t i = 0; i < bytes; i++)
-                          if (at_offset[i] != static_cast<unsigned char>(i * 7 + round))
-                              return at("a wrong byte", round) + " of " + std::to_string(bytes);
-                      for (size_t i = bytes; i < bytes + 8; i++)
-                          if (at_offset[i] != 0xee)
-                              return at("a byte behind the buffer was written", round);
-                  }
-                  return std::string();
-              }));
+    EXPECT_EQ("", run_team(
+                      c.algorithm, c.size, c.kind, c.crowded,
+                      [&](Rank &self) {
+                          Dice shared(1), own(100 + self.team.rank);
+                          std::vector<unsigned char> buf(300064);
+                          for (int round = 0; round < 300 / slower; round++) {
+                              size_t bytes = sizes[shared.below(std::size(sizes))];
+                              if (round % 3)
+                                  bytes = shared.below(200);
+                              int root = static_cast<int>(shared.below(self.team.size));
+                              bool contiguous = shared.below(4) != 0;
+                              if (!contiguous)
+                                  bytes = bytes / 4 * 4;
+                              unsigned char *at_offset = &buf[round % 13];
+                              for (size_t i = 0; i < bytes + 8; i++)
+                                  at_offset[i] = self.team.rank == root && i < bytes
+                                                     ? static_cast<unsigned char>(i * 7 + round)
+                                                     : 0xee;
+                              dawdle(own);
+                              if (self.bcast(at_offset, bytes, root, contiguous))
+                                  return at("an error", round);
+                              for (size_t i = 0; i < bytes; i++)
+                                  if (at_offset[i] != static_cast<unsigned char>(i * 7 + round))
+                                      return at("a wrong byte", round) + " of " +
+                                             std::to_string(bytes);
+                              for (size_t i = bytes; i < bytes + 8; i++)
+                                  if (at_offset[i] != 0xee)
+                                      return at("a byte behind the buffer was written", round);
+                          }
+                          return std::string();
+                      },
+                      &c.args));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Bcast, testing::ValuesIn(cases(COLLX_BCAST)), name_of);
@@ -180,33 +211,36 @@ TEST_P(Allreduce, SumsUp)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(c.algorithm, c.size, c.kind, c.crowded, [&](Rank &self) {
-                  Dice shared(2), own(200 + self.team.rank);
-                  const int n = self.team.size;
-                  std::vector<int64_t> send(40000), receive(40000);
-                  for (int round = 0; round < 200 / slower; round++) {
-                      int64_t count =
-                          static_cast<int64_t>(sizes[shared.below(std::size(sizes))] / 8);
-                      if (round % 3)
-                          count = static_cast<int64_t>(shared.below(20));
-                      bool in_place = shared.below(2);
-                      std::vector<int64_t> &source = in_place ? receive : send;
-                      for (int64_t i = 0; i <= count; i++) {
-                          receive[i] = -1;
-                          source[i] = i * 1000 + round + self.team.rank;
-                      }
-                      dawdle(own);
-                      if (self.sum(source.data(), receive.data(), count))
-                          return at("an error", round);
-                      for (int64_t i = 0; i < count; i++)
-                          if (receive[i] != n * (i * 1000 + round) + n * (n - 1) / 2)
-                              return at("a wrong sum", round) + ", element " + std::to_string(i) +
-                                     " of " + std::to_string(count);
-                      if (!in_place && receive[count] != -1)
-                          return at("an element behind the buffer was written", round);
-                  }
-                  return std::string();
-              }));
+    EXPECT_EQ("", run_team(
+                      c.algorithm, c.size, c.kind, c.crowded,
+                      [&](Rank &self) {
+                          Dice shared(2), own(200 + self.team.rank);
+                          const int n = self.team.size;
+                          std::vector<int64_t> send(40000), receive(40000);
+                          for (int round = 0; round < 200 / slower; round++) {
+                              int64_t count =
+                                  static_cast<int64_t>(sizes[shared.below(std::size(sizes))] / 8);
+                              if (round % 3)
+                                  count = static_cast<int64_t>(shared.below(20));
+                              bool in_place = shared.below(2);
+                              std::vector<int64_t> &source = in_place ? receive : send;
+                              for (int64_t i = 0; i <= count; i++) {
+                                  receive[i] = -1;
+                                  source[i] = i * 1000 + round + self.team.rank;
+                              }
+                              dawdle(own);
+                              if (self.sum(source.data(), receive.data(), count))
+                                  return at("an error", round);
+                              for (int64_t i = 0; i < count; i++)
+                                  if (receive[i] != n * (i * 1000 + round) + n * (n - 1) / 2)
+                                      return at("a wrong sum", round) + ", element " +
+                                             std::to_string(i) + " of " + std::to_string(count);
+                              if (!in_place && receive[count] != -1)
+                                  return at("an element behind the buffer was written", round);
+                          }
+                          return std::string();
+                      },
+                      &c.args));
 }
 
 /* Elements are packed (their bytes reversed) and combined by the lender, in an order that shows. */
@@ -214,34 +248,156 @@ TEST_P(Allreduce, CombinesInRankOrder)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(c.algorithm, c.size, c.kind, c.crowded, [&](Rank &self) {
-                  Dice shared(3), own(300 + self.team.rank);
-                  auto of = [](int rank, int64_t i) {
-                      return Affine{static_cast<uint64_t>(2 * rank + 3),
-                                    static_cast<uint64_t>(i + 17 * rank)};
-                  };
-                  std::vector<Affine> send(10000), receive(10000);
-                  for (int round = 0; round < 60 / slower; round++) {
-                      int64_t count =
-                          static_cast<int64_t>(shared.below(round % 4 ? 20 : send.size()));
-                      for (int64_t i = 0; i < count; i++)
-                          send[i] = of(self.team.rank, i);
-                      dawdle(own);
-                      if (self.compose(send.data(), receive.data(), count))
-                          return at("an error", round);
-                      for (int64_t i = 0; i < count; i++) {
-                          Affine right = of(0, i);
-                          for (int rank = 1; rank < self.team.size; rank++)
-                              right = after(right, of(rank, i));
-                          if (receive[i].a != right.a || receive[i].b != right.b)
-                              return at("a wrong composition", round) + ", element " +
-                                     std::to_string(i) + " of " + std::to_string(count);
-                      }
-                  }
-                  return std::string();
-              }));
+    EXPECT_EQ("", run_team(
+                      c.algorithm, c.size, c.kind, c.crowded,
+                      [&](Rank &self) {
+                          Dice shared(3), own(300 + self.team.rank);
+                          auto of = [](int rank, int64_t i) {
+                              return Affine{static_cast<uint64_t>(2 * rank + 3),
+                                            static_cast<uint64_t>(i + 17 * rank)};
+                          };
+                          std::vector<Affine> send(10000), receive(10000);
+                          for (int round = 0; round < 60 / slower; round++) {
+                              int64_t count =
+                                  static_cast<int64_t>(shared.below(round % 4 ? 20 : send.size()));
+                              for (int64_t i = 0; i < count; i++)
+                                  send[i] = of(self.team.rank, i);
+                              dawdle(own);
+                              if (self.compose(send.data(), receive.data(), count))
+                                  return at("an error", round);
+                              for (int64_t i = 0; i < count; i++) {
+                                  Affine right = of(0, i);
+                                  for (int rank = 1; rank < self.team.size; rank++)
+                                      right = after(right, of(rank, i));
+                                  if (receive[i].a != right.a || receive[i].b != right.b)
+                                      return at("a wrong composition", round) + ", element " +
+                                             std::to_string(i) + " of " + std::to_string(count);
+                              }
+                          }
+                          return std::string();
+                      },
+                      &c.args));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Allreduce, testing::ValuesIn(cases(COLLX_ALLREDUCE)), name_of);
+
+/* --- what the kernel does not let ranks read of each other ------------------------------------ */
+
+/* Memory that its owner can use and nobody else can read: the kernel looks at the rights of the
+ * mapping, the processor of most machines lets whoever may write read, too. */
+class Unreadable
+{
+    size_t bytes;
+
+  public:
+    int64_t *data;
+
+    explicit Unreadable(size_t count) : bytes(count * sizeof(int64_t))
+    {
+        data = static_cast<int64_t *>(
+            mmap(nullptr, bytes, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    }
+    ~Unreadable()
+    {
+        munmap(data, bytes);
+    }
+};
+
+struct Refusal {
+    const char *name;
+    bool memory;        /* the buffers of `ranks` cannot be read */
+    int when;           /* the round before which the kernel starts to refuse; < 0: never */
+    bool (*ranks)(int); /* whom */
+};
+
+const Refusal refusals[] = {
+    {"always", false, 0, [](int) { return true; }},
+    {"to_rank_1_from_the_beginning", false, 0, [](int rank) { return rank == 1; }},
+    {"to_rank_1_later", false, 5, [](int rank) { return rank == 1; }},
+    {"to_all_later", false, 5, [](int) { return true; }},
+    {"memory_of_rank_0", true, -1, [](int rank) { return rank == 0; }},
+    {"memory_of_all", true, -1, [](int) { return true; }},
+};
+
+class Refused : public testing::TestWithParam<std::tuple<Refusal, int>>
+{
+};
+
+/* A team whose ranks copy straight from each other as long as they can. */
+std::string run_refused(const collx_algorithm *algorithm, const Refusal &refusal, int size,
+                        const std::function<std::string(Rank &, int64_t *, int64_t *, int)> &call)
+{
+    collx_args args = {};
+    const size_t count = 40000;
+
+    args.value[0] = 2; /* single_copy=always */
+    return run_team(
+        algorithm, size, Ranks::processes, size > 2,
+        [&](Rank &self) {
+            bool mine = refusal.ranks(self.team.rank);
+            std::vector<int64_t> memory(2 * count);
+            Unreadable unreadable(2 * count);
+            int64_t *buf = refusal.memory && mine ? unreadable.data : memory.data();
+            for (int round = 0; round < 20; round++) {
+                if (!refusal.memory && mine && refusal.when == round)
+                    forbid_cma();
+                std::string wrong = call(self, buf, buf + count, round);
+                if (!wrong.empty())
+                    return wrong;
+            }
+            return std::string();
+        },
+        &args);
+}
+
+TEST_P(Refused, Bcast)
+{
+    const auto &[refusal, size] = GetParam();
+
+    EXPECT_EQ("", run_refused(collx_algorithm_find(COLLX_BCAST, "shm"), refusal, size,
+                              [](Rank &self, int64_t *buf, int64_t *, int round) {
+                                  int root = round % self.team.size;
+                                  const int64_t count = 1000 + 1789 * round;
+                                  for (int64_t i = 0; i < count; i++)
+                                      buf[i] = self.team.rank == root ? i * 31 + round : -1;
+                                  if (self.bcast(buf, count * sizeof *buf, root))
+                                      return at("an error", round);
+                                  for (int64_t i = 0; i < count; i++)
+                                      if (buf[i] != i * 31 + round)
+                                          return at("a wrong number", round) + " at " +
+                                                 std::to_string(i);
+                                  return std::string();
+                              }));
+}
+
+TEST_P(Refused, Allreduce)
+{
+    const auto &[refusal, size] = GetParam();
+
+    EXPECT_EQ("", run_refused(collx_algorithm_find(COLLX_ALLREDUCE, "shm"), refusal, size,
+                              [](Rank &self, int64_t *send, int64_t *receive, int round) {
+                                  const int n = self.team.size;
+                                  const int64_t count = 1000 + 1789 * round;
+                                  int64_t *from = round % 2 ? receive : send;
+                                  for (int64_t i = 0; i < count; i++) {
+                                      receive[i] = -1;
+                                      from[i] = i * 1000 + round + self.team.rank;
+                                  }
+                                  if (self.sum(from, receive, count))
+                                      return at("an error", round);
+                                  for (int64_t i = 0; i < count; i++)
+                                      if (receive[i] != n * (i * 1000 + round) + n * (n - 1) / 2)
+                                          return at("a wrong sum", round) + " at " +
+                                                 std::to_string(i);
+                                  return std::string();
+                              }));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Refused,
+                         testing::Combine(testing::ValuesIn(refusals), testing::Values(2, 3, 5)),
+                         [](const auto &info) {
+                             return std::string(std::get<0>(info.param).name) + "_of_" +
+                                    std::to_string(std::get<1>(info.param));
+                         });
 
 } // namespace

@@ -3,7 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -66,20 +70,18 @@ void progress(void *)
 
 const collx_mpi_ops lent = {progress, reduce, pack, unpack, elements, 99};
 
-std::string run_rank(const collx_algorithm *algorithm, int rank, int size, bool crowded,
-                     void *memory, const std::function<std::string(Rank &)> &body)
+std::string run_rank(const collx_algorithm *algorithm, const collx_args &args, int rank, int size,
+                     bool crowded, void *memory, const std::function<std::string(Rank &)> &body)
 {
-    collx_args args = {};
     Rank self = {};
 
-    for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
-        args.value[i] = algorithm->params[i].initial;
     self.team.rank = rank;
     self.team.size = size;
     self.team.ops = &lent;
     self.team.name = "a test";
     self.team.crowded = crowded;
     self.team.spins = crowded ? 0 : 200;
+    self.team.pauses = 1;
     self.algorithm = algorithm;
     if (algorithm->attach(&self.team, &args, memory, &self.slot))
         return "attach failed";
@@ -138,13 +140,31 @@ int Rank::compose(const Affine *send, Affine *receive, int64_t count)
     return slot.run(&slot, &call);
 }
 
+void forbid_cma()
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {std::size(filter), filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)) {
+        perror("seccomp");
+        abort();
+    }
+}
+
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
-                     const std::function<std::string(Rank &)> &body)
+                     const std::function<std::string(Rank &)> &body, const collx_args *given)
 {
     collx_facts facts = {size, 1, size, size};
     collx_args args = {};
     for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
-        args.value[i] = algorithm->params[i].initial;
+        args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
     size_t bytes = algorithm->space ? algorithm->space(&facts, &args) : 0;
     /* What lies behind its piece of the segment is not an algorithm's to touch. */
     size_t page = 4096, rounded = (bytes + page - 1) / page * page;
@@ -159,7 +179,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         std::vector<std::thread> threads;
         for (int rank = 0; rank < size; rank++)
             threads.emplace_back([&, rank] {
-                results[rank] = run_rank(algorithm, rank, size, crowded, memory, body);
+                results[rank] = run_rank(algorithm, args, rank, size, crowded, memory, body);
             });
         for (int rank = 0; rank < size; rank++) {
             threads[rank].join();
@@ -172,7 +192,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
             pid_t child = fork();
             if (child == 0) {
                 alarm(120);
-                std::string result = run_rank(algorithm, rank, size, crowded, memory, body);
+                std::string result = run_rank(algorithm, args, rank, size, crowded, memory, body);
                 if (!result.empty())
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
                 _exit(!result.empty());

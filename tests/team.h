@@ -35,9 +35,13 @@ struct Rank {
 
 enum class Ranks { processes, threads };
 
-/* Run `body` on every rank of a team.  Returns what went wrong, "" if nothing did: what a body
- * returns, or how its process died. */
+/* From now on the kernel refuses this process cross-memory attach. */
+void forbid_cma();
+
+/* Run `body` on every rank of a team, with these parameters, or the initial ones.  Returns what
+ * went wrong, "" if nothing did: what a body returns, or how its process died. */
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
-                     const std::function<std::string(Rank &)> &body);
+                     const std::function<std::string(Rank &)> &body,
+                     const collx_args *args = nullptr);
 
 #endif

@@ -1,0 +1,54 @@
+/* What the files of Allreduce share. */
+#ifndef COLLX_ALGORITHMS_ALLREDUCE_H
+#define COLLX_ALGORITHMS_ALLREDUCE_H
+
+#include "algorithms/copy.h"
+#include "algorithms/single.h"
+#include "base/call.h"
+
+/* Elements of a vector. */
+struct collx_piece {
+    int64_t first, count;
+};
+
+/* The part of `whole` that `rank` combines, counted from the beginning of `whole`; cut where lines
+ * end, so that no line has two writers. */
+struct collx_piece collx_piece_slice(const struct collx_call *call, struct collx_piece whole,
+                                     int rank, int size);
+
+/* Memory of a rank's own to work in. */
+enum { COLLX_WORK_MOST = 65536, COLLX_WORK_LEAST = 16384 };
+struct collx_allreduce_work {
+    unsigned char **from;   /* [size]: everybody's operands */
+    unsigned char *operand; /* [size] times `bytes` */
+    size_t bytes;           /* COLLX_WORK_MOST, less where there are many ranks */
+};
+
+/* 0 or -ENOMEM. */
+int collx_allreduce_work_init(struct collx_allreduce_work *work, int size);
+void collx_allreduce_work_finish(struct collx_allreduce_work *work);
+
+/* The way through shared memory: see allreduce_pipe.c. */
+struct collx_allreduce_pipe {
+    struct collx_team *team;
+    struct collx_allreduce_work *work;
+    struct collx_pipe_part *part; /* [size], shared */
+    unsigned char *out;           /* two chunks, shared */
+    uint64_t chunk;               /* so far */
+    struct collx_copier copier;
+};
+
+size_t collx_allreduce_pipe_space(int ranks);
+/* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed.  Returns the end of
+ * it. */
+void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
+                                struct collx_allreduce_work *work, void *memory);
+/* Collective.  0 or an MPI error. */
+int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *call);
+
+/* The ways without a stop: see allreduce_single.c.  `whole`: everybody combines the whole vector.
+ * Collective.  0 or an MPI error. */
+int collx_allreduce_single(struct collx_single *single, struct collx_call *call,
+                           struct collx_allreduce_work *work, bool whole);
+
+#endif

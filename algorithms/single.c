@@ -1,0 +1,153 @@
+#include "algorithms/single.h"
+
+#include "hw/cma.h"
+
+#include <unistd.h>
+
+static const char *const words[] = {"auto", "never", "always", NULL};
+
+const struct collx_param collx_single_params[] = {
+    {"single_copy", "long messages straight from the buffers of other ranks (cross-memory attach)",
+     COLLX_SINGLE_AUTO, COLLX_SINGLE_AUTO, COLLX_SINGLE_ALWAYS, words},
+    {0},
+};
+
+void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
+                       int64_t wanted, unsigned ways, const char *name)
+{
+    *single = (struct collx_single){.team = team, .name = name, .pid = getpid(), .wanted = wanted};
+    collx_meeting_init(&single->meeting, memory);
+    single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
+    collx_tuner_init(&single->tuner, team, &single->meeting, COLLX_SINGLE_LEAST,
+                     wanted == COLLX_SINGLE_ALWAYS, ways, name);
+}
+
+void collx_single_open(struct collx_single *single, const void *send, const void *receive)
+{
+    struct collx_flag *own = &single->part[single->team->rank].open;
+    const struct collx_view view = {single->pid, (uintptr_t)send, (uintptr_t)receive};
+
+    memcpy(own->payload, &view, sizeof view);
+    collx_flag_post(single->team, own, ++single->call);
+}
+
+/* Answer the letters that have come for us. */
+static void answer(void *with)
+{
+    struct collx_single *single = with;
+    struct collx_team *team = single->team;
+
+    for (int rank = 0; rank < team->size; rank++) {
+        struct collx_single_part *part = &single->part[rank];
+        struct collx_letter letter;
+        /* Acquire: pairs with the post in ask(); the letter is read after it. */
+        uint64_t number = atomic_load_explicit(&part->letter.value, memory_order_acquire);
+
+        /* Relaxed: it was us who answered those that were for us. */
+        if ((uint32_t)number != (uint32_t)team->rank ||
+            atomic_load_explicit(&part->answer.value, memory_order_relaxed) >= number >> 32)
+            continue;
+        memcpy(&letter, part->letter.payload, sizeof letter);
+        memcpy(part->mail, (const void *)(uintptr_t)letter.address, letter.bytes);
+        collx_flag_post(team, &part->answer, number >> 32);
+    }
+}
+
+void collx_single_wait(struct collx_single *single, struct collx_flag *flag, uint64_t value,
+                       int rank)
+{
+    struct collx_team *team = single->team;
+
+    for (int spin = team->spins; spin >= 0; spin--) {
+        if (collx_flag_reached(flag, value))
+            return;
+        collx_poll_gap(team);
+    }
+    collx_wait_long(team,
+                    &(struct collx_wait){.flag = flag,
+                                         .count = 1,
+                                         .rank = rank,
+                                         .what = single->name,
+                                         .meanwhile = answer,
+                                         .with = single},
+                    value);
+}
+
+const struct collx_view *collx_single_view(struct collx_single *single, int rank)
+{
+    struct collx_flag *open = &single->part[rank].open;
+
+    collx_single_wait(single, open, single->call, rank);
+    return (const struct collx_view *)(const void *)open->payload;
+}
+
+void collx_single_await(struct collx_single *single, int rank)
+{
+    collx_single_wait(single, &single->part[rank].step, single->step, rank);
+}
+
+void collx_single_await_all(struct collx_single *single)
+{
+    for (int rank = 0; rank < single->team->size; rank++)
+        collx_single_await(single, rank);
+}
+
+static void ask(struct collx_single *single, int owner, char *to, uint64_t address, size_t bytes)
+{
+    struct collx_single_part *own = &single->part[single->team->rank];
+
+    for (size_t at = 0; at < bytes; at += COLLX_MAIL) {
+        size_t piece = bytes - at < COLLX_MAIL ? bytes - at : COLLX_MAIL;
+        struct collx_letter letter = {address + at, piece};
+
+        memcpy(own->letter.payload, &letter, sizeof letter);
+        collx_flag_post(single->team, &own->letter, ++single->letters << 32 | (uint32_t)owner);
+        collx_single_wait(single, &own->answer, single->letters, owner);
+        memcpy(to + at, own->mail, piece);
+    }
+}
+
+int collx_single_read(struct collx_single *single, int owner, void *to, uint64_t address,
+                      size_t bytes)
+{
+    const struct collx_view *view =
+        (const struct collx_view *)(const void *)single->part[owner].open.payload;
+
+    if (!address)
+        return single->team->ops->no_memory;
+    if (collx_cma_read((int)view->pid, to, address, bytes))
+        ask(single, owner, to, address, bytes);
+    return 0;
+}
+
+/* Whether every rank can read every other's memory: tried.  The same on all ranks. */
+static bool possible(struct collx_single *single)
+{
+    struct collx_team *team = single->team;
+    /* Each has a word that no other has; who reads it has reached the right process. */
+    const uint64_t own = (uint64_t)single->pid << 32 | (uint32_t)team->rank;
+    bool all = true;
+
+    collx_single_open(single, &own, NULL);
+    for (int i = 1; i < team->size; i++) {
+        int rank = (team->rank + i) % team->size;
+        const struct collx_view *view = collx_single_view(single, rank);
+        uint64_t word = 0;
+        if (collx_cma_read((int)view->pid, &word, view->send, sizeof word) ||
+            word != ((uint64_t)view->pid << 32 | (uint32_t)rank))
+            all = false;
+    }
+    collx_meet(team, &single->meeting, &all, sizeof all, single->name);
+    for (int rank = 0; rank < team->size; rank++)
+        all = all && *(const bool *)collx_meeting_word(&single->meeting, rank);
+    return all;
+}
+
+unsigned collx_single_begin(struct collx_single *single, size_t bytes)
+{
+    if (__builtin_expect(!single->tried, 0)) {
+        single->possible = single->wanted != COLLX_SINGLE_NEVER && possible(single);
+        single->tried = true;
+    }
+    return single->possible ? collx_tuner_begin(&single->tuner, bytes) : 0;
+}

@@ -1,0 +1,60 @@
+/* Which of several ways is the fastest, for messages of a size: the calls find out themselves.
+ *
+ * The first calls of a size (of a power of two) go each way in turn, some times, and are timed:
+ * from when the last rank has come to when the last one leaves.  All ranks hear all times and
+ * choose alike.  Much later they look again, since what is fastest depends on where the ranks' CPUs
+ * are, and that may change.
+ *
+ * The ways must give the same bits.
+ */
+#ifndef COLLX_TUNER_H
+#define COLLX_TUNER_H
+
+#include "algorithms/meet.h"
+
+enum {
+    COLLX_TUNER_WAYS = 3,
+    COLLX_TUNER_CLASSES = 16,
+};
+
+/* Sizes of one power of two. */
+struct collx_tuned {
+    unsigned calls; /* since it was settled */
+    uint8_t way;
+    uint8_t tries; /* so far */
+    bool settled;
+    uint64_t best[COLLX_TUNER_WAYS]; /* ns */
+    uint64_t stamp[2];               /* ns: beginning and end of our last try */
+};
+
+struct collx_tuner {
+    struct collx_team *team;
+    struct collx_meeting *meeting;
+    const char *name;     /* of the collective */
+    size_t least;         /* bytes of the smallest class; no call is smaller */
+    unsigned first, ways; /* the ways to choose from: first up to, but without, ways */
+    struct collx_tuned tuned[COLLX_TUNER_CLASSES];
+    struct collx_tuned *trying; /* what this call is a try of; NULL: none */
+};
+
+/* Collective calls choose from the ways `first` up to, but without, `ways`, COLLX_TUNER_WAYS at
+ * most.  `meeting` may be used for other things between the calls. */
+static inline void collx_tuner_init(struct collx_tuner *tuner, struct collx_team *team,
+                                    struct collx_meeting *meeting, size_t least, unsigned first,
+                                    unsigned ways, const char *name)
+{
+    *tuner = (struct collx_tuner){.team = team,
+                                  .meeting = meeting,
+                                  .least = least,
+                                  .first = first,
+                                  .ways = ways,
+                                  .name = name};
+}
+
+/* The way for this call of `bytes` bytes.  Collective. */
+unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes);
+
+/* This rank has finished the call. */
+void collx_tuner_end(struct collx_tuner *tuner);
+
+#endif
