@@ -191,6 +191,7 @@ const struct collx_algorithm collx_allreduce_shm = {
     .help = "in rank order through shared memory; long vectors as reduce-scatter and allgather",
     .needs = "all ranks on one node; datatype elements of at most 4 KiB",
     .kind = COLLX_ALLREDUCE,
+    .rank_order = true,
     .params = collx_single_params,
     .query = collx_allreduce_shm_query,
     .space = collx_allreduce_shm_space,

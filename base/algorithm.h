@@ -58,9 +58,25 @@ struct collx_mpi_ops {
      * to free(), the result the address to hand to reduce and unpack (they differ where the type's
      * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs. */
     void *(*elements)(void *ctx, const struct collx_call *call, int64_t count, void **base);
+    /* Send `sbytes` bytes to team rank `to`, and receive `rbytes` from team rank `from`, at the
+     * same time; back when `rbuf` is filled and `sbuf` may be changed.  Where a size is 0 there is
+     * no message that way, and its rank and buffer are not looked at.  Neither rank is the caller's
+     * own; the buffers do not overlap; a message has at most COLLX_MESSAGE_MAX bytes.
+     *
+     * Every message needs its counterpart: the other rank calls this too, with the same number of
+     * bytes.  What one rank sends to another arrives in the order in which it is sent.  Messages
+     * meet none but those of the same team's.  It blocks, however long the others take; it keeps
+     * MPI going, lets others have the CPU, and reports a long wait like collx_wait_long.  After an
+     * error rbuf is whatever it is, and the algorithm goes on with what the others expect of it.
+     * Called from run() alone, by one thread at a time for a team.  Mandatory for algorithms that
+     * say .needs_messages. */
+    int (*exchange)(void *ctx, int to, const void *sbuf, size_t sbytes, int from, void *rbuf,
+                    size_t rbytes);
     /* What run() returns when memory ran out. */
     int no_memory;
 };
+
+enum { COLLX_MESSAGE_MAX = 1 << 30 };
 
 /* A communicator as algorithms see it. */
 struct collx_team {
@@ -83,18 +99,21 @@ struct collx_algorithm {
     const char *help;  /* one line */
     const char *needs; /* one line: what it takes to run */
     enum collx_kind kind;
+    /* It combines rank 0, 1, 2, … from the left, whatever the call, and wherever the ranks are. */
+    bool rank_order;
+    bool needs_messages;              /* it calls collx_mpi_ops.exchange */
     const struct collx_param *params; /* NULL: none */
 
     /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  Mandatory. */
     int (*query)(const struct collx_facts *facts, const struct collx_args *args, char *why,
                  size_t size);
-    /* Pure.  Bytes of the team's segment that it wants, zeroed; a multiple of COLLX_LINE.
-     * NULL: none. */
+    /* Pure.  Bytes of the team's segment that it wants, zeroed; a multiple of COLLX_LINE.  Only
+     * where all ranks are on one node may it want any.  NULL: none. */
     size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);
     /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks,
-     * aligned to COLLX_LINE.  Sets slot->run, to code that suits this team, and slot->state.  It
-     * may fail for want of memory alone (-ENOMEM); all ranks then agree not to use it.
-     * Mandatory. */
+     * aligned to COLLX_LINE; NULL where it wants none.  Sets slot->run, to code that suits this
+     * team, and slot->state.  It may fail for want of memory alone (-ENOMEM); all ranks then agree
+     * not to use it. Mandatory. */
     int (*attach)(struct collx_team *team, const struct collx_args *args, void *memory,
                   struct collx_slot *slot);
     /* Whether this call can be taken, from what is equal on all ranks: bytes, op_kind, root, and of

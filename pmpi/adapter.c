@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
+#include "pmpi/messages.h"
 #include "pmpi/trace.h"
 
 #include <errno.h>
@@ -56,8 +57,10 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
         (int (*)(uintptr_t, uintptr_t, void *))collx_door.real[COLLX_ENTRY_Session_init];
     int error = real(info, handler, session);
 
-    if (!error)
+    if (!error) {
         atomic_fetch_add(&collx_sessions, 1);
+        collx_messages_end(false);
+    }
     return error;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "pmpi/calls.h"
+#include "pmpi/messages.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
@@ -140,6 +141,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     pthread_mutex_unlock(&lock);
 
     collx_comm_teardown(state);
+    collx_messages_close(state);
     free(state);
     return MPI_SUCCESS;
 }
@@ -224,6 +226,7 @@ atomic_int collx_sessions;
 static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
+    collx_messages_end(true);
     if (!atomic_load(&collx_sessions))
         collx_comms_finish();
     return MPI_SUCCESS;
@@ -233,12 +236,14 @@ void collx_comms_begin(void)
 {
     int key;
 
+    collx_messages_end(false);
     if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
         pmpi.Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
 void collx_comms_finish(void)
 {
+    collx_messages_end(true);
     collx_self_finish();
     /* The last session may take the key with it.  A later one makes its own. */
     pthread_mutex_lock(&key_lock);

@@ -44,7 +44,9 @@ struct collx_comm {
     struct collx_facts facts;
     void *segment;
     size_t segment_size;
-    int segment_fd; /* of rank 0, during the setup */
+    int segment_fd;    /* of rank 0, during the setup */
+    MPI_Comm messages; /* pmpi/messages.h */
+    bool has_messages;
     struct collx_attached *attached;
     int attached_count;
     struct collx_selection *selection[COLLX_ROUTED];

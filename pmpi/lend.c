@@ -1,6 +1,7 @@
 #include "pmpi/lend.h"
 
 #include "pmpi/comm.h"
+#include "pmpi/messages.h"
 #include "pmpi/progress.h"
 
 #include <pthread.h>
@@ -117,5 +118,6 @@ const struct collx_mpi_ops collx_lent = {
     .pack = pack,
     .unpack = unpack,
     .elements = elements,
+    .exchange = collx_messages_exchange,
     .no_memory = MPI_ERR_NO_MEM,
 };

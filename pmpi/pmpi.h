@@ -20,9 +20,11 @@
     X(Cart_get)                                                                                    \
     X(Cartdim_get)                                                                                 \
     X(Comm_call_errhandler)                                                                        \
+    X(Comm_create)                                                                                 \
     X(Comm_create_group)                                                                           \
     X(Comm_create_keyval)                                                                          \
     X(Comm_free)                                                                                   \
+    X(Comm_get_errhandler)                                                                         \
     X(Comm_get_name)                                                                               \
     X(Comm_group)                                                                                  \
     X(Comm_rank)                                                                                   \
@@ -32,6 +34,7 @@
     X(Comm_size)                                                                                   \
     X(Comm_test_inter)                                                                             \
     X(Dist_graph_neighbors_count)                                                                  \
+    X(Errhandler_free)                                                                             \
     X(Error_class)                                                                                 \
     X(Finalize)                                                                                    \
     X(Finalized)                                                                                   \
@@ -49,6 +52,7 @@
     X(Initialized)                                                                                 \
     X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
+    X(Isend)                                                                                       \
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \
     X(Reduce_local)                                                                                \

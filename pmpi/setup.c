@@ -7,7 +7,7 @@
  * the built-in one, and its name for the communicator, unless all have the same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. Rank 0 makes the segment that the plan's algorithms need, if they need one; everybody maps
- *      it and attaches the algorithms.
+ *      it, makes a communicator for messages if they need that, and attaches the algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
  *      is refused everywhere, and all go back to 3, without it.  Where a limit of ours was in the
  *      way of the segment, that is the one which needs most of it; where something else was, all
@@ -27,6 +27,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/crowd.h"
 #include "pmpi/lend.h"
+#include "pmpi/messages.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
 #include "pmpi/segment.h"
@@ -77,7 +78,7 @@ struct setup {
     struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
     int count[COLLX_ROUTED];
     struct wanted wanted[WANTED];
-    int wanted_count;
+    size_t wanted_count;
     uint64_t refused;
     uint64_t too_large; /* of those, what was refused for its memory */
 };
@@ -307,16 +308,19 @@ static void attach(struct setup *setup)
 
     if (comm->segment)
         collx_crowd_join(comm->segment);
-    comm->attached = calloc((size_t)setup->wanted_count, sizeof *comm->attached);
-    for (int i = 0; i < setup->wanted_count; i++) {
+    comm->attached = calloc(setup->wanted_count, sizeof *comm->attached);
+    for (size_t i = 0; i < setup->wanted_count; i++) {
         const struct wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         struct collx_attached *attached = &comm->attached[comm->attached_count];
         void *memory = wanted->space && comm->segment ? (char *)comm->segment + offset : NULL;
 
-        if (wanted->space && !memory)
+        bool deaf = algorithm->needs_messages && !comm->has_messages;
+
+        offset += wanted->space;
+        if (wanted->space && !memory && !deaf)
             continue;
-        if (comm->attached &&
+        if (comm->attached && !deaf &&
             !algorithm->attach(&comm->team, &wanted->args, memory, &attached->slot)) {
             attached->algorithm = algorithm;
             attached->args = wanted->args;
@@ -325,7 +329,6 @@ static void attach(struct setup *setup)
         } else {
             setup->refused |= (uint64_t)1 << wanted->algorithm;
         }
-        offset += wanted->space;
     }
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         if (collx_select_prepare(comm, (enum collx_kind)kind, setup->choice[kind],
@@ -425,6 +428,9 @@ static int try_plan(struct setup *setup, bool *again)
     int error = size ? map_segment(comm, size, &failed) : 0;
     if (error)
         return error;
+    for (size_t i = 0; i < setup->wanted_count; i++)
+        if (collx_algorithms[setup->wanted[i].algorithm]->needs_messages)
+            collx_messages_open(comm); /* where it fails, attach() refuses who needs it */
     attach(setup);
 
     uint64_t words[2] = {setup->refused, error_bit(failed)};

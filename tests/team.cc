@@ -1,12 +1,15 @@
 #include "tests/team.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -68,16 +71,70 @@ void progress(void *)
 {
 }
 
-const collx_mpi_ops lent = {progress, reduce, pack, unpack, elements, 99};
+/* Between each two ranks a pair of sockets.  [rank][peer]: what `rank` talks to `peer` through. */
+using Sockets = std::vector<std::vector<int>>;
+
+Sockets open_sockets(int size)
+{
+    Sockets sockets(size, std::vector<int>(size, -1));
+
+    for (int a = 0; a < size; a++)
+        for (int b = 0; b < a; b++) {
+            int ends[2];
+            if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+                abort();
+            sockets[a][b] = ends[0];
+            sockets[b][a] = ends[1];
+        }
+    return sockets;
+}
+
+void close_sockets(const Sockets &sockets)
+{
+    for (const std::vector<int> &row : sockets)
+        for (int socket : row)
+            if (socket >= 0)
+                close(socket);
+}
+
+/* ctx: a rank's row of the sockets. */
+int exchange(void *ctx, int to, const void *sbuf, size_t sbytes, int from, void *rbuf,
+             size_t rbytes)
+{
+    const std::vector<int> &socket = *static_cast<const std::vector<int> *>(ctx);
+    const char *out = static_cast<const char *>(sbuf);
+    char *in = static_cast<char *>(rbuf);
+
+    while (sbytes || rbytes) {
+        pollfd fds[2] = {{sbytes ? socket.at(to) : -1, POLLOUT, 0},
+                         {rbytes ? socket.at(from) : -1, POLLIN, 0}};
+        if (poll(fds, 2, -1) < 0)
+            return 1;
+        ssize_t sent = fds[0].revents ? send(socket[to], out, sbytes, MSG_NOSIGNAL) : 0;
+        ssize_t got = fds[1].revents ? recv(socket[from], in, rbytes, 0) : 0;
+        if ((sent < 0 && errno != EAGAIN) || (got < 0 && errno != EAGAIN) ||
+            (fds[1].revents && got == 0))
+            return 1;
+        out += sent > 0 ? sent : 0;
+        sbytes -= sent > 0 ? sent : 0;
+        in += got > 0 ? got : 0;
+        rbytes -= got > 0 ? got : 0;
+    }
+    return 0;
+}
+
+const collx_mpi_ops lent = {progress, reduce, pack, unpack, elements, exchange, 99};
 
 std::string run_rank(const collx_algorithm *algorithm, const collx_args &args, int rank, int size,
-                     bool crowded, void *memory, const std::function<std::string(Rank &)> &body)
+                     bool crowded, void *memory, Sockets &sockets,
+                     const std::function<std::string(Rank &)> &body)
 {
     Rank self = {};
 
     self.team.rank = rank;
     self.team.size = size;
     self.team.ops = &lent;
+    self.team.ctx = &sockets[rank];
     self.team.name = "a test";
     self.team.crowded = crowded;
     self.team.spins = crowded ? 0 : 200;
@@ -172,6 +229,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         mmap(nullptr, rounded + page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     mprotect(base + rounded, page, PROT_NONE);
     char *memory = base + (rounded - bytes) / COLLX_LINE * COLLX_LINE;
+    Sockets sockets = open_sockets(algorithm->needs_messages ? size : 0);
+    sockets.resize(size);
     std::string wrong;
 
     if (kind == Ranks::threads) {
@@ -179,7 +238,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         std::vector<std::thread> threads;
         for (int rank = 0; rank < size; rank++)
             threads.emplace_back([&, rank] {
-                results[rank] = run_rank(algorithm, args, rank, size, crowded, memory, body);
+                results[rank] =
+                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, body);
             });
         for (int rank = 0; rank < size; rank++) {
             threads[rank].join();
@@ -192,7 +252,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
             pid_t child = fork();
             if (child == 0) {
                 alarm(120);
-                std::string result = run_rank(algorithm, args, rank, size, crowded, memory, body);
+                std::string result =
+                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, body);
                 if (!result.empty())
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
                 _exit(!result.empty());
@@ -207,6 +268,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
                          std::to_string(status) + "\n";
         }
     }
+    close_sockets(sockets);
     munmap(base, rounded + page);
     return wrong;
 }

@@ -1,0 +1,26 @@
+/* Messages of algorithms, on a communicator of their own that none of the program's can meet.
+ *
+ * It has the ranks of the program's communicator, in the same order, and is made during the setup,
+ * only where an algorithm needs it.  It is no MPI_Comm_dup of it: that would call what a program
+ * has hung on its communicator.
+ */
+#ifndef COLLX_MESSAGES_H
+#define COLLX_MESSAGES_H
+
+#include "pmpi/comm.h"
+
+/* Make it, into comm->messages, unless it is there.  Collective.  0 or an MPI error; then it may be
+ * there on other ranks. */
+int collx_messages_open(struct collx_comm *comm);
+
+/* struct collx_mpi_ops.exchange; ctx is the struct collx_comm. */
+int collx_messages_exchange(void *ctx, int to, const void *sbuf, size_t sbytes, int from,
+                            void *rbuf, size_t rbytes);
+
+/* comm's communicator is being freed, by all its ranks.  May be called where there is none. */
+void collx_messages_close(struct collx_comm *comm);
+
+/* MPI is about to end, and frees by itself what is left; or it has begun anew. */
+void collx_messages_end(bool ending);
+
+#endif
