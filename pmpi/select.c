@@ -116,7 +116,8 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = collx_op_kind((MPI_Op)call->op);
     /* Only an operation of the user's own may be used on any type. */
-    if (call->op_kind != COLLX_OP_USER && !(type->ops >> call->op_kind & 1))
+    if (call->op_kind != COLLX_OP_USER &&
+        !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     if (call->sbuf == MPI_IN_PLACE) {
         call->sbuf = call->rbuf;

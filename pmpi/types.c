@@ -2,6 +2,10 @@
 
 #include "pmpi/progress.h"
 
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
 #define OP(name) (1u << COLLX_OP_##name)
 
 /* The classes of MPI 4.0, section 6.9.2, and the operations that each allows. */
@@ -69,6 +73,9 @@ static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
         elem = COLLX_ELEM_F32;
     if (ops == FLOATING && size == sizeof(double))
         elem = COLLX_ELEM_F64;
+    bool half = elem == COLLX_ELEM_F16 || elem == COLLX_ELEM_BF16;
+    if (half && size != 2)
+        return;
     for (i = place(handle); types[i].handle; i = (i + 1) % TABLE)
         ;
     types[i] = (struct collx_datatype){
@@ -77,6 +84,7 @@ static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
         .ops = ops,
         .elem = (uint8_t)elem,
         .contiguous = lb == 0 && extent == size,
+        .extension = half,
     };
 }
 
@@ -144,6 +152,19 @@ void collx_types_init(void)
     add(MPI_REAL8, FLOATING, COLLX_ELEM_F64);
     add(MPI_COMPLEX8, COMPLEX, OTHER);
     add(MPI_COMPLEX16, COMPLEX, OTHER);
+
+#ifdef MPIX_C_FLOAT16 /* MPICH, and Open MPI's extension */
+    add(MPIX_C_FLOAT16, FLOATING, COLLX_ELEM_F16);
+#endif
+#ifdef MPIX_SHORT_FLOAT /* Open MPI's extension */
+    add(MPIX_SHORT_FLOAT, FLOATING, COLLX_ELEM_F16);
+#endif
+#ifdef MPIX_BFLOAT16 /* MPICH */
+    add(MPIX_BFLOAT16, FLOATING, COLLX_ELEM_BF16);
+#endif
+#ifdef MPIX_C_BF16 /* Intel MPI */
+    add(MPIX_C_BF16, FLOATING, COLLX_ELEM_BF16);
+#endif
 }
 
 /* Whether MPI accepts a datatype for communication, asked in a way that only returns an error: on a
@@ -165,6 +186,15 @@ bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type)
         return false;
     *type = (struct collx_datatype){.handle = (uintptr_t)datatype};
     return !pmpi.Type_size_x(datatype, &type->size);
+}
+
+bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op)
+{
+    char nothing[2];
+
+    /* An Allreduce of nothing checks its arguments, and no more. */
+    return !pmpi.Allreduce(&nothing[0], &nothing[1], 0, (MPI_Datatype)type->handle, op,
+                           collx_self());
 }
 
 enum collx_op collx_op_kind(MPI_Op op)

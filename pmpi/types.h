@@ -11,6 +11,7 @@ struct collx_datatype {
     uint32_t ops;    /* predefined operations that MPI allows on it: 1 << enum collx_op */
     uint8_t elem;    /* enum collx_elem */
     bool contiguous; /* elements follow each other without holes, in type-map order */
+    bool extension;  /* not in the standard: the library may have the type and no operation on it */
 };
 
 /* Look at the predefined types and operations of this MPI library.  MPI must be initialised;
@@ -22,6 +23,16 @@ const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type);
 
 /* Facts about any type, in *type.  False if it is none that may be used for communication. */
 bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
+
+/* Whether the library has that operation on a type that is an extension. */
+bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op);
+
+/* Whether this predefined operation, which is of that kind, may be used on that type. */
+static inline bool collx_datatype_allows(const struct collx_datatype *type, enum collx_op kind,
+                                         MPI_Op op)
+{
+    return type->ops >> kind & 1 && (!type->extension || collx_datatype_asked(type, op));
+}
 
 /* NONE for MPI_OP_NULL, USER for one that a user made. */
 enum collx_op collx_op_kind(MPI_Op op);

@@ -18,10 +18,10 @@ static const struct area {
 } areas[] = {
     {"barrier", cf_test_barrier, false},     {"bcast", cf_test_bcast, false},
     {"allreduce", cf_test_allreduce, false}, {"allreduce-user", cf_test_allreduce_user, false},
-    {"floats", cf_test_floats, false},       {"progress", cf_test_progress, false},
-    {"mixes", cf_test_mixes, false},         {"errors", cf_test_errors, false},
-    {"intercomm", cf_test_intercomm, false}, {"routes", cf_test_routes, false},
-    {"threads", cf_test_threads, true},
+    {"floats", cf_test_floats, false},       {"halves", cf_test_halves, false},
+    {"progress", cf_test_progress, false},   {"mixes", cf_test_mixes, false},
+    {"errors", cf_test_errors, false},       {"intercomm", cf_test_intercomm, false},
+    {"routes", cf_test_routes, false},       {"threads", cf_test_threads, true},
 };
 
 static const struct area *find(const char *name)

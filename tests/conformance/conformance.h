@@ -233,6 +233,7 @@ void cf_test_bcast(void);
 void cf_test_allreduce(void);
 void cf_test_allreduce_user(void);
 void cf_test_floats(void);
+void cf_test_halves(void);
 void cf_test_progress(void);
 void cf_test_mixes(void);
 void cf_test_threads(void);

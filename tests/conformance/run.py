@@ -22,7 +22,7 @@ from pathlib import Path
 AREAS = {
     "barrier": ["barrier"],
     "bcast": ["bcast"],
-    "allreduce": ["allreduce", "allreduce-user", "floats"],
+    "allreduce": ["allreduce", "allreduce-user", "floats", "halves"],
 }
 AREAS_ALWAYS = ["progress", "mixes", "intercomm", "errors"]
 THREADS_RANKS = range(2, 5)  # threads times ranks: more only take long
