@@ -52,7 +52,7 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
 
     (void)call;
     collx_flag_post(barrier->team, barrier->own, round);
-    collx_wait_all(barrier->team, barrier->flags, sizeof *barrier->flags, round, "Barrier");
+    collx_wait_others(barrier->team, barrier->flags, sizeof *barrier->flags, round, "Barrier");
     return 0;
 }
 

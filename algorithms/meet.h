@@ -36,7 +36,7 @@ static inline void collx_meet(struct collx_team *team, struct collx_meeting *mee
 
     memcpy(own->payload, word, bytes);
     collx_flag_post(team, own, round);
-    collx_wait_all(team, &meeting->line[0][round & 1], sizeof *meeting->line, round, name);
+    collx_wait_others(team, &meeting->line[0][round & 1], sizeof *meeting->line, round, name);
 }
 
 /* What `rank` told in the last round; until the next. */

@@ -89,7 +89,8 @@ void collx_single_await(struct collx_single *single, int rank)
 void collx_single_await_all(struct collx_single *single)
 {
     for (int rank = 0; rank < single->team->size; rank++)
-        collx_single_await(single, rank);
+        if (rank != single->team->rank)
+            collx_single_await(single, rank);
 }
 
 static void ask(struct collx_single *single, int owner, char *to, uint64_t address, size_t bytes)

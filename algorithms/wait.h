@@ -105,15 +105,19 @@ static inline void collx_wait_for(struct collx_team *team, struct collx_flag *fl
         team, &(struct collx_wait){.flag = flag, .count = 1, .rank = rank, .what = what}, value);
 }
 
-/* Wait for the flags of all ranks, `stride` bytes apart. */
-static inline void collx_wait_all(struct collx_team *team, struct collx_flag *flags, size_t stride,
-                                  uint64_t value, const char *what)
+/* Wait for the flags of all other ranks, `stride` bytes apart.  Our own has been posted by then,
+ * and to look at it would be to wait until that post has got through to the line: a whole trip
+ * more. */
+static inline void collx_wait_others(struct collx_team *team, struct collx_flag *flags,
+                                     size_t stride, uint64_t value, const char *what)
 {
     const struct collx_wait wait = {
         .flag = flags, .stride = stride, .count = team->size, .what = what};
 
     for (int rank = 0; rank < team->size; rank++) {
         int spin = team->spins;
+        if (rank == team->rank)
+            continue;
         while (!collx_flag_reached(collx_wait_flag(&wait, rank), value)) {
             if (--spin < 0) {
                 collx_wait_long(team, &wait, value);
