@@ -37,6 +37,7 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
                                 struct collx_allreduce_work *work, void *memory)
 {
     *pipe = (struct collx_allreduce_pipe){.team = team, .work = work, .part = memory};
+    collx_copier_init(&pipe->copier);
     pipe->out = (unsigned char *)(pipe->part + team->size);
     return pipe->out + 2 * CHUNK;
 }
@@ -58,8 +59,8 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
 {
     if (!call->contiguous)
         return pipe->team->ops->unpack(pipe->team->ctx, call, packed, call->rbuf, at, count);
-    memcpy((char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
-           (size_t)count * call->elem_bytes);
+    collx_copy_out(&pipe->copier, (char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
+                   (size_t)count * call->elem_bytes);
     return 0;
 }
 
@@ -93,7 +94,7 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     unsigned char *own = pipe->part[team->rank].in[g & 1] + offset;
     int error = 0;
 
-    collx_wait_all(team, &pipe->part->copied, sizeof *pipe->part, g, "Allreduce");
+    collx_wait_others(team, &pipe->part->copied, sizeof *pipe->part, g, "Allreduce");
     if (slice.count) {
         for (int rank = 0; rank < team->size; rank++)
             from[rank] = pipe->part[rank].in[g & 1] + offset;
@@ -126,7 +127,7 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
     int64_t end = slice.first + slice.count;
     const unsigned char *out = pipe->out + (g & 1) * CHUNK;
 
-    collx_wait_all(team, &pipe->part->reduced, sizeof *pipe->part, g, "Allreduce");
+    collx_wait_others(team, &pipe->part->reduced, sizeof *pipe->part, g, "Allreduce");
     int error = get(pipe, call, chunk.first, slice.first, out);
     if (!error)
         error = get(pipe, call, chunk.first + end, chunk.count - end,

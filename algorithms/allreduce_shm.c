@@ -51,6 +51,16 @@ static unsigned char *small_slot(struct allreduce *state, int rank, uint64_t rou
     return bytes <= COLLX_INLINE ? part->line[round & 1].payload : part->small[round & 1];
 }
 
+/* What `rank` contributes, when it is there; `mine` is our own. */
+static inline const void *operand(struct allreduce *state, int rank, uint64_t round, size_t bytes,
+                                  const void *mine)
+{
+    if (rank == state->team->rank)
+        return mine;
+    collx_wait_for(state->team, &state->part[rank].line[round & 1], round, rank, "Allreduce");
+    return small_slot(state, rank, round, bytes);
+}
+
 static int run_small(struct allreduce *state, struct collx_call *call)
 {
     struct collx_team *team = state->team;
@@ -64,15 +74,16 @@ static int run_small(struct allreduce *state, struct collx_call *call)
     else if (bytes <= COLLX_INLINE)
         collx_copy_small(own, call->sbuf, bytes);
     else
-        memcpy(own, call->sbuf, bytes);
+        collx_copy_in(&state->pipe.copier, own, call->sbuf, bytes);
     collx_flag_post(team, &state->part[team->rank].line[round & 1], round);
 
     if (call->reduce) { /* 2 */
-        const void *left = small_slot(state, 0, round, bytes);
-        collx_wait_for(team, &state->part[0].line[round & 1], round, 0, "Allreduce");
+        /* Our own operand is read where it came from: what has just been stored is on its way.  But
+         * in place, that may be overwritten before its turn comes. */
+        const void *mine = call->sbuf == call->rbuf && team->rank > 1 ? own : call->sbuf;
+        const void *left = operand(state, 0, round, bytes, mine);
         for (int rank = 1; rank < team->size; rank++) {
-            collx_wait_for(team, &state->part[rank].line[round & 1], round, rank, "Allreduce");
-            call->reduce(left, small_slot(state, rank, round, bytes), call->rbuf,
+            call->reduce(left, operand(state, rank, round, bytes, mine), call->rbuf,
                          (size_t)call->count);
             left = call->rbuf;
         }
@@ -80,7 +91,7 @@ static int run_small(struct allreduce *state, struct collx_call *call)
     }
 
     unsigned char result[SMALL_BYTES];
-    collx_wait_all(team, &state->part->line[round & 1], sizeof *state->part, round, "Allreduce");
+    collx_wait_others(team, &state->part->line[round & 1], sizeof *state->part, round, "Allreduce");
     for (int rank = 0; rank < team->size; rank++)
         state->work.from[rank] = small_slot(state, rank, round, bytes);
     if (!error)

@@ -55,6 +55,7 @@ static size_t ring_space(int ranks, unsigned slots, unsigned bytes)
 static void *ring_init(struct ring *ring, void *memory, int ranks, unsigned slots, unsigned bytes)
 {
     *ring = (struct ring){.slots = slots, .bytes = bytes};
+    collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
     ring->data = (unsigned char *)(ring->done + ranks);
@@ -86,7 +87,7 @@ static void pass(struct collx_team *team, struct ring *ring, int root, void *buf
     if (team->rank == root) {
         if (e > ring->all_done + ring->slots) { /* 1 */
             uint64_t least = e - ring->slots;
-            collx_wait_all(team, ring->done, sizeof *ring->done, least, "Bcast");
+            collx_wait_others(team, ring->done, sizeof *ring->done, least, "Bcast");
             ring->all_done = least_done(team, ring);
         }
         if (!buf) /* 2 */
@@ -103,7 +104,7 @@ static void pass(struct collx_team *team, struct ring *ring, int root, void *buf
         else if (bytes <= COLLX_INLINE)
             collx_copy_small(buf, data, bytes);
         else
-            memcpy(buf, data, bytes);
+            collx_copy_out(&ring->copier, buf, data, bytes);
     }
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
 }

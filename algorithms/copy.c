@@ -1,12 +1,13 @@
 #include "algorithms/copy.h"
 
+#include "algorithms/reduce.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 enum {
@@ -51,10 +52,75 @@ static void stream(char *to, const char *from, size_t bytes)
 }
 #endif
 
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+static void plain(char *to, const char *from, size_t bytes)
+{
+    if (bytes < 16) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at + 16 <= bytes; at += 16)
+        _mm_storeu_si128((__m128i *)(to + at), _mm_loadu_si128((const __m128i *)(from + at)));
+    _mm_storeu_si128((__m128i *)(to + bytes - 16),
+                     _mm_loadu_si128((const __m128i *)(from + bytes - 16)));
+}
+
+__attribute__((target("avx2"))) static void out_avx2(void *to, const void *shared, size_t bytes)
+{
+    char *t = to;
+    const char *s = shared;
+
+    if (bytes < 32) {
+        memcpy(to, shared, bytes);
+        return;
+    }
+    for (size_t at = 0; at + 32 <= bytes; at += 32)
+        _mm256_storeu_si256((__m256i *)(t + at), _mm256_loadu_si256((const __m256i *)(s + at)));
+    _mm256_storeu_si256((__m256i *)(t + bytes - 32),
+                        _mm256_loadu_si256((const __m256i *)(s + bytes - 32)));
+}
+
+__attribute__((target("avx512f"))) static void out_avx512(void *to, const void *shared,
+                                                          size_t bytes)
+{
+    char *t = to;
+    const char *s = shared;
+
+    if (bytes < 64) {
+        memcpy(to, shared, bytes);
+        return;
+    }
+    for (size_t at = 0; at + 64 <= bytes; at += 64)
+        _mm512_storeu_si512(t + at, _mm512_loadu_si512(s + at));
+    _mm512_storeu_si512(t + bytes - 64, _mm512_loadu_si512(s + bytes - 64));
+}
+#else
+static void plain(char *to, const char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+#endif
+
+static void out_memcpy(void *to, const void *shared, size_t bytes)
+{
+    memcpy(to, shared, bytes);
+}
+
+void collx_copier_init(struct collx_copier *copier)
+{
+    *copier = (struct collx_copier){.out = out_memcpy};
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    if (collx_reduce_version() == COLLX_KERNELS_AVX512)
+        copier->out = out_avx512;
+    else if (collx_reduce_version() == COLLX_KERNELS_AVX2)
+        copier->out = out_avx2;
+#endif
+}
+
 void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, size_t bytes)
 {
     if (bytes < LARGE_FROM) {
-        memcpy(shared, from, bytes);
+        plain(shared, from, bytes);
         return;
     }
     if (copier->streaming) {
@@ -63,11 +129,11 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
         return;
     }
     if (++copier->copies % TIME_EVERY) {
-        memcpy(shared, from, bytes);
+        plain(shared, from, bytes);
         return;
     }
     uint64_t begin = collx_clock_ns();
-    memcpy(shared, from, bytes);
+    plain(shared, from, bytes);
     bool slow = (collx_clock_ns() - begin) * SLOW > bytes;
     /* One may have met a page fault, or lost its CPU. */
     copier->slow = slow ? copier->slow + 1 : 0;

@@ -6,21 +6,35 @@
  * How far apart they are changes on machines that move processes, or whole virtual machines, about,
  * so now and then a copy is timed.  Each rank decides for itself: where its stores go is nobody
  * else's business.
+ *
+ * A C library's memcpy is made for memory that nobody else holds.  Into lines that another CPU has,
+ * small stores one after the other are faster (each of its large ones waits for its line), and out
+ * of them large loads: 1 KiB takes 160 ns between two ranks instead of 300.
  */
 #ifndef COLLX_COPY_H
 #define COLLX_COPY_H
 
 #include <stddef.h>
 
-/* What one rank has found out; starts as zeros. */
+/* What one rank has found out. */
 struct collx_copier {
     unsigned copies;    /* large ones so far */
     unsigned slow;      /* timed ones in a row that were slow */
     unsigned streaming; /* copies that go past the caches before plain ones are tried again */
+    void (*out)(void *to, const void *shared, size_t bytes);
 };
+
+void collx_copier_init(struct collx_copier *copier);
 
 /* The flag that is posted afterwards orders the copy: it ends with a store fence where it needs
  * one. Any alignment. */
 void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, size_t bytes);
+
+/* From shared memory that another rank has just written.  Any alignment. */
+static inline void collx_copy_out(const struct collx_copier *copier, void *to, const void *shared,
+                                  size_t bytes)
+{
+    copier->out(to, shared, bytes);
+}
 
 #endif

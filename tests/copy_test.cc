@@ -1,6 +1,7 @@
-/* Copies into shared memory arrive, whichever way they go. */
+/* Copies into and out of shared memory arrive, whichever way they go. */
 extern "C" {
 #include "algorithms/copy.h"
+#include "base/options.h"
 }
 
 #include <gtest/gtest.h>
@@ -11,29 +12,57 @@ namespace
 
 /* Returns whether `bytes` bytes at these offsets from an aligned address arrive, and nothing else.
  */
-bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from)
+bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from, bool out = false)
 {
     std::vector<unsigned char> source(bytes + from + 64), target(bytes + to + 64, 0xee);
 
     for (size_t i = 0; i < source.size(); i++)
         source[i] = static_cast<unsigned char>(i * 31 + bytes);
-    collx_copy_in(copier, &target[to], &source[from], bytes);
+    if (out)
+        collx_copy_out(copier, &target[to], &source[from], bytes);
+    else
+        collx_copy_in(copier, &target[to], &source[from], bytes);
     for (size_t i = 0; i < target.size(); i++)
         if (target[i] != (i >= to && i < to + bytes ? source[i - to + from] : 0xee))
             return false;
     return true;
 }
 
-const size_t sizes[] = {0, 1, 63, 64, 4095, 4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
+collx_copier new_copier()
+{
+    collx_copier copier;
+
+    collx_copier_init(&copier);
+    return copier;
+}
+
+const size_t sizes[] = {0,  1,    8,    15,   16,   17,   31,   32,    33,    63,
+                        64, 4095, 4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
 
 TEST(Copy, Plain)
 {
     for (size_t bytes : sizes)
         for (size_t to : {0, 1, 8, 63})
             for (size_t from : {0, 3}) {
-                collx_copier copier = {};
+                collx_copier copier = new_copier();
                 EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
             }
+}
+
+TEST(Copy, Out)
+{
+    const char *const versions[] = {"avx512", "avx2", "c", "auto"};
+    char why[100];
+
+    /* A version that this CPU cannot run is the next one. */
+    for (const char *version : versions) {
+        ASSERT_EQ(0, collx_option_set("kernels", version, why, sizeof why)) << why;
+        collx_copier copier = new_copier();
+        for (size_t bytes : sizes)
+            for (size_t to : {0, 1, 8, 63})
+                for (size_t from : {0, 3})
+                    EXPECT_TRUE(arrives(&copier, bytes, to, from, true)) << version << bytes;
+    }
 }
 
 TEST(Copy, PastTheCaches)
@@ -41,7 +70,7 @@ TEST(Copy, PastTheCaches)
     for (size_t bytes : sizes)
         for (size_t to : {0, 1, 8, 63})
             for (size_t from : {0, 3}) {
-                collx_copier copier = {};
+                collx_copier copier = new_copier();
                 copier.streaming = 1;
                 EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
                 EXPECT_EQ(bytes < 4096, copier.streaming == 1);
@@ -50,7 +79,7 @@ TEST(Copy, PastTheCaches)
 
 TEST(Copy, TriesPlainStoresAgain)
 {
-    collx_copier copier = {};
+    collx_copier copier = new_copier();
 
     copier.streaming = 2;
     for (int i = 0; i < 3; i++)
