@@ -150,6 +150,24 @@ TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
         EXPECT_TRUE(has(info, std::string("  libcollx-") + adapter + ".so: needs libmp"))
             << adapter << info.out;
     EXPECT_FALSE(has(info, "libcollx-policy.so")) << "no adapter";
+    EXPECT_FALSE(has(info, "  libcollx-topology.so")) << "no adapter";
+}
+
+TEST(CollxInfo, ShowsPackagesAndCaches)
+{
+    Outcome here = run("info");
+    if (has(here, "  not known: there is no "))
+        GTEST_SKIP() << "built without hwloc";
+    EXPECT_TRUE(has(here, "Topology\n  packages: ")) << here.out;
+
+    Outcome other = run("info", "COLLX_TOPOLOGY='package:2 l3:4 core:8 pu:2'");
+    EXPECT_TRUE(has(other, "Topology of package:2 l3:4 core:8 pu:2\n"
+                           "  packages: 2, NUMA nodes: 1, last caches: 8, cores: 64, CPUs: 128\n"))
+        << other.out;
+
+    Outcome wrong = run("info", "COLLX_TOPOLOGY=pakage:2");
+    EXPECT_EQ(wrong.code, 0);
+    EXPECT_TRUE(has(wrong, "  not known: 'pakage:2' is no machine: ")) << wrong.out;
 }
 
 TEST(CollxInfo, ShowsCpus)

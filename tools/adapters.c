@@ -1,6 +1,8 @@
 /* The MPI adapters that lie beside libcollx.so. */
 #include "tools/tools.h"
 
+#include "hw/place.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
@@ -83,8 +85,9 @@ void collx_print_adapters(void)
     snprintf(pattern, sizeof pattern, "%s/libcollx-*.so", folder);
     if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
-            /* These two lie there as well, and are for every MPI. */
+            /* These lie there as well, and are for every MPI. */
             if (strstr(found.gl_pathv[i], "/libcollx-policy.so") ||
+                strstr(found.gl_pathv[i], "/" COLLX_TOPOLOGY_LIBRARY) ||
                 strstr(found.gl_pathv[i], "/libcollx-trace.so"))
                 continue;
             print_adapter(found.gl_pathv[i]);

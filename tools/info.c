@@ -1,9 +1,10 @@
-/* `collx info`: the options, the algorithms and the MPI adapters. */
+/* `collx info`: the options, the algorithms, the machine and the MPI adapters. */
 #include "tools/tools.h"
 
 #include "algorithms/reduce.h"
 #include "base/options.h"
 #include "hw/cpus.h"
+#include "hw/place.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -177,6 +178,24 @@ static void print_cpus(void)
            count ? collx_cpus_format(least, text, sizeof text) : "no limit");
 }
 
+/* What decides who waits for whom. */
+static void print_topology(void)
+{
+    const char *described = collx_option_text(COLLX_OPTION_TOPOLOGY);
+    struct collx_machine machine;
+    struct collx_place place;
+    char why[COLLX_WHY_MAX];
+
+    printf("Topology%s%s\n", *described ? " of " : "", described);
+    if (collx_place_find(collx_library_folder(), described, 0, &machine, &place, why, sizeof why)) {
+        printf("  not known: ");
+        print_wrapped(why, 0, 78);
+        return;
+    }
+    printf("  packages: %d, NUMA nodes: %d, last caches: %d, cores: %d, CPUs: %d\n",
+           machine.packages, machine.numa_nodes, machine.caches, machine.cores, machine.cpus);
+}
+
 static void print_text(void)
 {
     static struct collx_policy read;
@@ -193,6 +212,8 @@ static void print_text(void)
     print_algorithms();
     printf("\n");
     print_cpus();
+    printf("\n");
+    print_topology();
     printf("\n");
     collx_print_adapters();
 }
@@ -276,11 +297,12 @@ int collx_info_main(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = parse,
-        .doc = "List every option with its value and where that was set, every algorithm with "
-               "what it needs and whether it can run here, the CPUs that are usable, and the "
-               "MPI adapters.\v"
-               "--format markdown is the reference page of the documentation; it says nothing "
-               "about this machine."};
+        .doc =
+            "List every option with its value and where that was set, every algorithm with "
+            "what it needs and whether it can run here, the CPUs that are usable, the packages and "
+            "caches of the machine, and the MPI adapters.\v"
+            "--format markdown is the reference page of the documentation; it says nothing "
+            "about this machine."};
     bool markdown = false;
 
     argp_parse(&argp, argc, argv, 0, NULL, &markdown);
