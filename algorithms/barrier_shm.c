@@ -1,31 +1,43 @@
-/* Barrier over flags in shared memory: dissemination with a wide radix.
+/* Barrier over flags in shared memory.
  *
- * Each rank has one flag, alone on its line, that tells how far it has come.  Up to RADIX ranks
- * need one round; everybody writes one line and reads all others.  Beyond that, in round k a rank
- * waits for the RADIX-1 ranks j*RADIX^k before it, j = 1 …, which then have heard from the RADIX^k
- * ranks before them:
+ * Each rank has one flag, alone on its line, that tells how far it has come.  Up to
+ * COLLX_RADIX_MAX ranks need one round: everybody writes one line and reads all others.  More ranks
+ * do the steps of algorithms/barrier_plan.h: dissemination, or a tree where they sit in several
+ * caches or packages and that is cheaper.
  *
- *   1. post that I have finished k rounds of this barrier (k = 0: that I have arrived);
- *   2. wait until the ranks that I listen to in round k have finished k rounds too;
- *   3. next round.
- *
- * One flag serves all rounds, since it counts rounds and only grows: a listener asks for "at
- * least". Dissemination: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
- * 1988; with a radix: Hoefler et al., "Fast Barrier Synchronization for InfiniBand", 2006,
- * section 3.
+ * Dissemination: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988; with
+ * a radix: Hoefler et al., "Fast Barrier Synchronization for InfiniBand", 2006, section 3.
  */
+#include "algorithms/barrier_plan.h"
 #include "algorithms/shm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { RADIX = 8 };
+/* What a rank of a larger team has; see barrier_plan.h. */
+struct member {
+    struct collx_flag flag[2]; /* COLLX_ARRIVED, COLLX_RELEASED */
+};
+
+/* A step, for this rank in this segment. */
+struct step {
+    struct collx_flag *flag;
+    uint32_t phase;
+    int32_t rank; /* whose flag we wait for; -1: it is ours, post it */
+};
 
 struct barrier {
     struct collx_team *team;
     struct collx_flag *flags; /* one a rank */
     struct collx_flag *own, *peer;
     uint64_t reached; /* what our own flag says */
+
+    /* Of a larger team. */
+    struct collx_barrier_plan plan;
+    struct step *step;
+    int steps;
 };
 
 static int run_alone(struct collx_slot *slot, struct collx_call *call)
@@ -56,21 +68,20 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
     return 0;
 }
 
-static int run_rounds(struct collx_slot *slot, struct collx_call *call)
+static int run_steps(struct collx_slot *slot, struct collx_call *call)
 {
     struct barrier *barrier = slot->state;
-    const int rank = barrier->team->rank, size = barrier->team->size;
+    const struct step *end = &barrier->step[barrier->steps];
 
     (void)call;
-    for (long step = 1; step < size; step *= RADIX) {
-        uint64_t round = ++barrier->reached;
-
-        collx_flag_post(barrier->team, barrier->own, round); /* 1 */
-        for (int j = 1; j < RADIX && j * step < size; j++) { /* 2 */
-            int from = (int)((rank + size - j * step) % size);
-            collx_wait_for(barrier->team, &barrier->flags[from], round, from, "Barrier");
-        }
-    } /* 3 */
+    for (const struct step *step = barrier->step; step < end; step++) {
+        if (step->rank < 0)
+            collx_flag_post(barrier->team, step->flag, barrier->reached + step->phase);
+        else
+            collx_wait_for(barrier->team, step->flag, barrier->reached + step->phase, step->rank,
+                           "Barrier");
+    }
+    barrier->reached += (uint64_t)barrier->plan.phases;
     return 0;
 }
 
@@ -81,11 +92,86 @@ static int collx_barrier_shm_query(const struct collx_facts *facts, const struct
     return collx_query_one_node(facts, why, size);
 }
 
+static uintptr_t page_up(uintptr_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
 static size_t collx_barrier_shm_space(const struct collx_facts *facts,
                                       const struct collx_args *args)
 {
     (void)args;
-    return (size_t)facts->ranks * sizeof(struct collx_flag);
+    if (facts->ranks <= COLLX_RADIX_MAX)
+        return (size_t)facts->ranks * sizeof(struct collx_flag);
+    size_t space = (size_t)facts->ranks * sizeof(struct member);
+    /* The members on each NUMA node have pages of their own. */
+    return facts->numa_nodes > 1 ? space + ((size_t)facts->numa_nodes + 1) * page_up(1) : space;
+}
+
+/* Where the members of a larger team are: those on one NUMA node together.  Into member[rank],
+ * unless NULL; or the parts are placed. */
+static void lay_out(const struct collx_team *team, void *memory, struct member **member)
+{
+    const bool spread = collx_places_numa_nodes(team->places, team->size) > 1;
+    uintptr_t next = (uintptr_t)memory;
+    int numa = -1;
+
+    do {
+        uintptr_t begin = next = spread ? page_up(next) : next;
+        for (int rank = 0; rank < team->size; rank++) {
+            if (spread && team->places[rank].numa != numa)
+                continue;
+            if (member)
+                member[rank] = (struct member *)next;
+            next += sizeof(struct member);
+        }
+        if (!member)
+            collx_shm_place((void *)begin, page_up(next) - begin, numa);
+    } while (spread && collx_places_next_numa(team->places, team->size, &numa));
+}
+
+static void collx_barrier_shm_place(const struct collx_team *team, const struct collx_args *args,
+                                    void *memory)
+{
+    (void)args;
+    if (team->size > COLLX_RADIX_MAX)
+        lay_out(team, memory, NULL);
+}
+
+static void collx_barrier_shm_detach(void *state)
+{
+    struct barrier *barrier = state;
+
+    collx_barrier_plan_finish(&barrier->plan);
+    free(barrier->step);
+    free(barrier);
+}
+
+/* What this rank of a larger team does. */
+static int prepare_steps(struct barrier *barrier, void *memory)
+{
+    const struct collx_team *team = barrier->team;
+    const size_t ranks = (size_t)team->size;
+    struct member **member = malloc(ranks * sizeof *member);
+    struct collx_barrier_step *list = malloc(COLLX_BARRIER_STEPS(ranks) * sizeof *list);
+    int error = -ENOMEM;
+
+    if (member && list)
+        error = collx_barrier_plan_choose(&barrier->plan, team->places, team->size);
+    if (!error) {
+        lay_out(team, memory, member);
+        barrier->steps = collx_barrier_plan_steps(&barrier->plan, team->rank, list);
+        barrier->step = malloc((size_t)barrier->steps * sizeof *barrier->step);
+        error = barrier->step ? 0 : -ENOMEM;
+    }
+    for (int i = 0; !error && i < barrier->steps; i++)
+        barrier->step[i] = (struct step){&member[list[i].rank]->flag[list[i].what],
+                                         (uint32_t)list[i].phase, list[i].post ? -1 : list[i].rank};
+    free(member);
+    free(list);
+    return error;
 }
 
 static int collx_barrier_shm_attach(struct collx_team *team, const struct collx_args *args,
@@ -97,24 +183,44 @@ static int collx_barrier_shm_attach(struct collx_team *team, const struct collx_
     if (!barrier)
         return -ENOMEM;
     barrier->team = team;
-    barrier->flags = memory;
-    barrier->own = &barrier->flags[team->rank];
-    barrier->peer = &barrier->flags[team->size == 2 ? !team->rank : team->rank];
+    if (team->size > COLLX_RADIX_MAX) {
+        int error = prepare_steps(barrier, memory);
+        if (error) {
+            collx_barrier_shm_detach(barrier);
+            return error;
+        }
+    } else {
+        barrier->flags = memory;
+        barrier->own = &barrier->flags[team->rank];
+        barrier->peer = &barrier->flags[team->size == 2 ? !team->rank : team->rank];
+    }
     slot->state = barrier;
-    slot->run = team->size == 1       ? run_alone
-                : team->size == 2     ? run_pair
-                : team->size <= RADIX ? run_flat
-                                      : run_rounds;
+    slot->run = team->size == 1                 ? run_alone
+                : team->size == 2               ? run_pair
+                : team->size <= COLLX_RADIX_MAX ? run_flat
+                                                : run_steps;
     return 0;
+}
+
+static void collx_barrier_shm_describe(const void *state, char *line, size_t size)
+{
+    const struct barrier *barrier = state;
+
+    if (barrier->step)
+        collx_barrier_plan_describe(&barrier->plan, line, size);
+    else
+        snprintf(line, size, "everybody waits for everybody");
 }
 
 const struct collx_algorithm collx_barrier_shm = {
     .name = "shm",
-    .help = "flags in shared memory, dissemination of radix 8",
+    .help = "flags in shared memory; dissemination of radix 8, or a tree shaped by caches",
     .needs = "all ranks on one node",
     .kind = COLLX_BARRIER,
     .query = collx_barrier_shm_query,
     .space = collx_barrier_shm_space,
+    .place = collx_barrier_shm_place,
     .attach = collx_barrier_shm_attach,
-    .detach = free,
+    .describe = collx_barrier_shm_describe,
+    .detach = collx_barrier_shm_detach,
 };

@@ -6,6 +6,7 @@
  *
  *     query    everywhere, from facts that are equal on all ranks: can it run here, or why not
  *     space    how much of the communicator's shared segment it needs
+ *     place    on rank 0, before that memory is allocated: what lies on which NUMA node
  *     attach   on every rank, when the segment is mapped and all ranks agreed to go on
  *     takes    for each call, from what is equal on all ranks: is this one for us
  *     slot.run for each call that it takes
@@ -16,11 +17,14 @@
 
 #include "base/call.h"
 
+struct collx_place; /* hw/place.h */
+
 /* Where the ranks of a communicator are: equal on all ranks, so that all decide alike. */
 struct collx_facts {
     int ranks;
     int nodes;
     int node_ranks_min, node_ranks_max; /* fewest and most ranks that a node has */
+    int numa_nodes; /* NUMA nodes that the ranks are bound to; 0, 1: placing memory is no use */
 };
 
 /* A parameter of an algorithm, as in `use: [nx(n=6)]`.  An array of them ends with name NULL. */
@@ -81,6 +85,9 @@ enum { COLLX_MESSAGE_MAX = 1 << 30 };
 /* A communicator as algorithms see it. */
 struct collx_team {
     int rank, size;
+    /* Where each rank runs, the same on all ranks; NULL: nothing is known.  For place() and
+     * attach() alone. */
+    const struct collx_place *places;
     const struct collx_mpi_ops *ops;
     void *ctx;
     /* How to wait; see algorithms/wait.h. */
@@ -110,6 +117,10 @@ struct collx_algorithm {
     /* Pure.  Bytes of the team's segment that it wants, zeroed; a multiple of COLLX_LINE.  Only
      * where all ranks are on one node may it want any.  NULL: none. */
     size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);
+    /* Local; on rank 0 alone, and only where facts.numa_nodes says that it is of use.  `memory` is
+     * what attach will be given, mapped but not yet allocated: collx_shm_place() tells where it
+     * shall be.  NULL: anywhere. */
+    void (*place)(const struct collx_team *team, const struct collx_args *args, void *memory);
     /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks,
      * aligned to COLLX_LINE; NULL where it wants none.  Sets slot->run, to code that suits this
      * team, and slot->state.  It may fail for want of memory alone (-ENOMEM); all ranks then agree
@@ -119,6 +130,8 @@ struct collx_algorithm {
     /* Whether this call can be taken, from what is equal on all ranks: bytes, op_kind, root, and of
      * a reduction elem_bytes (a Bcast may have other elements on each rank).  NULL: all. */
     bool (*takes)(const void *state, const struct collx_call *call);
+    /* One line for COLLX_VERBOSE about how it works on this team.  NULL: nothing to say. */
+    void (*describe)(const void *state, char *line, size_t size);
     /* Local, without any MPI call.  Mandatory. */
     void (*detach)(void *state);
 };

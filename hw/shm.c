@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+enum { NUMA_NODES = 1024, NODE_BITS = 8 * sizeof(unsigned long) };
 
 uint64_t collx_shm_node(void)
 {
@@ -53,7 +57,7 @@ int collx_shm_create(size_t size, void **base, int *fd)
     *fd = memfd_create("collx", MFD_CLOEXEC);
     if (*fd < 0)
         return -errno;
-    if (ftruncate(*fd, (off_t)size) || fallocate(*fd, 0, 0, (off_t)size))
+    if (ftruncate(*fd, (off_t)size))
         error = -errno;
     if (!error)
         error = map(*fd, size, base);
@@ -62,6 +66,28 @@ int collx_shm_create(size_t size, void **base, int *fd)
         *fd = -1;
     }
     return error;
+}
+
+void collx_shm_place(void *start, size_t bytes, int numa)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)start + bytes) & ~(page - 1);
+    unsigned long nodes[NUMA_NODES / NODE_BITS] = {0};
+    int keep = errno;
+
+    if (numa < 0 || numa >= NUMA_NODES || first >= end)
+        return;
+    nodes[numa / NODE_BITS] = 1ul << numa % NODE_BITS;
+    /* Of a file the policy belongs to the file's pages, not to this mapping alone, so it holds for
+     * collx_shm_allocate(). */
+    syscall(SYS_mbind, first, end - first, MPOL_PREFERRED, nodes, NUMA_NODES + 1ul, 0);
+    errno = keep;
+}
+
+int collx_shm_allocate(int fd, size_t size)
+{
+    return fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
 }
 
 int collx_shm_open(int pid, int fd, size_t size, void **base)

@@ -18,9 +18,18 @@
  * other in /proc.  Never 0. */
 uint64_t collx_shm_node(void);
 
-/* A new segment of `size` bytes, zeroed, with its memory allocated (not hoped for).  *fd stays
- * open until every peer has opened the segment; close() it then.  0 or -errno. */
+/* A new segment of `size` bytes, zeroed, mapped, but without memory yet.  *fd stays open until
+ * every peer has opened the segment; close() it then.  0 or -errno. */
 int collx_shm_create(size_t size, void **base, int *fd);
+
+/* Before its memory is allocated: this part of a segment shall lie on that NUMA node, by the
+ * kernel's number, if there is room.  Whole pages alone can; the rest of the part stays where its
+ * neighbours are.  What the kernel does not know or allow is passed over. */
+void collx_shm_place(void *start, size_t bytes, int numa);
+
+/* Allocate the memory of a new segment (don't hope: a lack of it would be SIGBUS later).  0 or
+ * -errno; the segment is still to be closed then. */
+int collx_shm_allocate(int fd, size_t size);
 
 /* The segment that process `pid` has open as `fd`.  0 or -errno: -EACCES where this process may
  * not look into the other's /proc, -ENOENT where it cannot see it. */

@@ -56,15 +56,25 @@ static void give_back(struct collx_comm *comm)
     comm->segment_size = 0;
 }
 
-int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segment_address *address)
+int collx_segment_make(struct collx_comm *comm, size_t size)
 {
     int error = reserve(comm, size);
 
     if (error)
         return error;
     error = collx_shm_create(size, &comm->segment, &comm->segment_fd);
-    if (error) {
+    if (error)
         give_back(comm);
+    return error;
+}
+
+int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address)
+{
+    int error = collx_shm_allocate(comm->segment_fd, comm->segment_size);
+
+    if (error) {
+        close(comm->segment_fd);
+        collx_segment_close(comm);
         return error;
     }
 

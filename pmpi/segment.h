@@ -14,9 +14,14 @@ struct collx_segment_address {
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
-/* Rank 0.  Into comm->segment.  0; -E2BIG: more than COLLX_MEMORY_COMM; -EDQUOT: of its share of
- * COLLX_MEMORY this process has too little left; or another negative errno. */
-int collx_segment_make(struct collx_comm *comm, size_t size, struct collx_segment_address *address);
+/* Rank 0.  Into comm->segment, without memory yet: what lies where can still be said.  0; -E2BIG:
+ * more than COLLX_MEMORY_COMM; -EDQUOT: of its share of COLLX_MEMORY this process has too little
+ * left; or another negative errno. */
+int collx_segment_make(struct collx_comm *comm, size_t size);
+
+/* Rank 0, then: give it its memory, and say in *address where it is.  0 or a negative errno; then
+ * there is no segment. */
+int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address);
 
 /* The others.  Likewise. */
 int collx_segment_open(struct collx_comm *comm, size_t size,

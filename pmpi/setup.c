@@ -3,8 +3,9 @@
  *
  *   1. Everybody tells whether it can take part (it has the memory for all that follows, and the
  *      same collx as the others).  If anybody cannot, nobody goes on.
- *   2. Everybody hears which nodes the ranks are on; rank 0 hands its policy over, unless that is
- * the built-in one, and its name for the communicator, unless all have the same.
+ *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands its policy
+ * over, unless that is the built-in one, and its name for the communicator, unless all have the
+ * same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. Rank 0 makes the segment that the plan's algorithms need, if they need one; everybody maps
  *      it, makes a communicator for messages if they need that, and attaches the algorithms.
@@ -33,6 +34,7 @@
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/trace.h"
+#include "pmpi/where.h"
 #include "trace/recorder.h"
 
 #include <errno.h>
@@ -74,7 +76,8 @@ struct setup {
     struct collx_comm *comm;
     const struct collx_policy *policy;
     struct collx_policy received; /* from rank 0 */
-    uint64_t *node;               /* [2 * size]: of each rank, and sorted */
+    struct collx_where *where;    /* [size] */
+    struct collx_place *places;   /* [size] */
     struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
     int count[COLLX_ROUTED];
     struct wanted wanted[WANTED];
@@ -150,39 +153,6 @@ static uint64_t collx_version(void)
     return hash;
 }
 
-/* This rank's node; COLLX_NODE_SIZE cuts a real one into several. */
-static uint64_t node_of(struct collx_comm *comm)
-{
-    int64_t size = collx_option_number(COLLX_OPTION_NODE_SIZE);
-    uint64_t node = collx_shm_node();
-
-    if (size > 0)
-        node ^= (uint64_t)(1 + collx_world_rank(comm) / size) * 0x9e3779b97f4a7c15u;
-    return node;
-}
-
-static int compare(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-    return a < b ? -1 : a > b;
-}
-
-/* From the node of each rank. */
-static void count_nodes(uint64_t *node, int ranks, struct collx_facts *facts)
-{
-    qsort(node, (size_t)ranks, sizeof *node, compare);
-    *facts = (struct collx_facts){.ranks = ranks, .node_ranks_min = ranks};
-    for (int first = 0, next; first < ranks; first = next) {
-        for (next = first; next < ranks && node[next] == node[first]; next++)
-            ;
-        int here = next - first;
-        facts->nodes++;
-        facts->node_ranks_min = here < facts->node_ranks_min ? here : facts->node_ranks_min;
-        facts->node_ranks_max = here > facts->node_ranks_max ? here : facts->node_ranks_max;
-    }
-}
-
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
  * ranks, where they do not go on; or an MPI error. */
 static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello *hello)
@@ -215,12 +185,13 @@ static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello 
 static int exchange(struct setup *setup, const struct hello *hello)
 {
     struct collx_comm *comm = setup->comm;
-    uint64_t node = node_of(comm);
-    int error = from_all(comm, &node, setup->node, sizeof node);
+    struct collx_where own = collx_where_own(comm);
+    int error = from_all(comm, &own, setup->where, sizeof own);
 
     if (error)
         return error;
-    count_nodes(setup->node, comm->size, &comm->facts);
+    collx_where_facts(setup->where, comm->size, &comm->facts, setup->places);
+    comm->team.places = comm->facts.nodes == 1 ? setup->places : NULL;
     if (hello->policy_size) {
         error = from_zero(comm,
                           comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
@@ -286,13 +257,35 @@ static size_t list_wanted(struct setup *setup)
     return size ? size + sizeof(struct collx_crowd) : 0;
 }
 
-/* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
-static int map_segment(struct collx_comm *comm, size_t size, int *failed)
+/* Before the memory of the segment is allocated. */
+static void place(const struct setup *setup)
 {
+    const struct collx_comm *comm = setup->comm;
+    char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
+
+    for (size_t i = 0; i < setup->wanted_count && comm->facts.numa_nodes > 1; i++) {
+        const struct wanted *wanted = &setup->wanted[i];
+        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
+
+        if (algorithm->place)
+            algorithm->place(&comm->team, &wanted->args, memory);
+        memory += wanted->space;
+    }
+}
+
+/* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
+static int map_segment(struct setup *setup, size_t size, int *failed)
+{
+    struct collx_comm *comm = setup->comm;
     struct collx_segment_address address = {0};
 
-    if (comm->rank == 0)
-        address.error = collx_segment_make(comm, size, &address);
+    if (comm->rank == 0) {
+        address.error = collx_segment_make(comm, size);
+        if (!address.error) {
+            place(setup);
+            address.error = collx_segment_allocate(comm, &address);
+        }
+    }
     int error = from_zero(comm, &address, sizeof address);
     *failed = address.error;
     if (comm->rank != 0 && !error && !address.error)
@@ -425,7 +418,7 @@ static int try_plan(struct setup *setup, bool *again)
     size_t size = list_wanted(setup);
     if (!setup->wanted_count)
         return 0;
-    int error = size ? map_segment(comm, size, &failed) : 0;
+    int error = size ? map_segment(setup, size, &failed) : 0;
     if (error)
         return error;
     for (size_t i = 0; i < setup->wanted_count; i++)
@@ -464,18 +457,28 @@ static int agree(struct collx_comm *comm, struct setup *setup)
     return error;
 }
 
+static void setup_destroy(struct setup *setup)
+{
+    if (!setup)
+        return;
+    free(setup->where);
+    free(setup->places);
+    free(setup);
+}
+
 static struct setup *setup_create(struct collx_comm *comm)
 {
     struct setup *setup = calloc(1, sizeof *setup);
-    uint64_t *node = calloc((size_t)comm->size, sizeof *node);
 
-    if (!setup || !node || collx_self_init(comm->comm)) {
-        free(setup);
-        free(node);
+    if (!setup)
+        return NULL;
+    setup->where = calloc((size_t)comm->size, sizeof *setup->where);
+    setup->places = calloc((size_t)comm->size, sizeof *setup->places);
+    if (!setup->where || !setup->places || collx_self_init(comm->comm)) {
+        setup_destroy(setup);
         return NULL;
     }
     setup->comm = comm;
-    setup->node = node;
     setup->policy = comm->rank == 0 ? collx_policy_own() : collx_policy_builtin();
     return setup;
 }
@@ -514,6 +517,15 @@ static void explain(const struct setup *setup)
         collx_warn("waiting on %s: %s", comm->label,
                    collx_crowd_explain(comm->segment, comm->facts.node_ranks_max, &comm->team, text,
                                        sizeof text));
+    for (int i = 0; i < comm->attached_count; i++) {
+        const struct collx_attached *attached = &comm->attached[i];
+
+        if (!attached->algorithm->describe)
+            continue;
+        attached->algorithm->describe(attached->slot.state, text, sizeof text);
+        collx_warn("%s of %s on %s: %s", attached->algorithm->name,
+                   collx_kind_name(attached->algorithm->kind), comm->label, text);
+    }
     explain_memory(setup);
 }
 
@@ -541,9 +553,8 @@ void collx_comm_setup(struct collx_comm *comm)
     }
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
-    if (setup)
-        free(setup->node);
-    free(setup);
+    comm->team.places = NULL;
+    setup_destroy(setup);
     errno = keep;
 }
 

@@ -1,6 +1,11 @@
 /* Every registered algorithm, without MPI: right results for 1 to 9 ranks, with ranks that are
  * late, as processes and as threads, with and without a CPU for each. */
+#include "tests/machines.h"
 #include "tests/team.h"
+
+extern "C" {
+#include "algorithms/barrier_plan.h"
+}
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -19,6 +24,7 @@ struct Case {
     bool crowded;
     collx_args args;
     std::string form; /* of the parameters, for the name */
+    int packages = 0; /* on which the ranks are said to be; 0: nobody knows */
 };
 
 std::string name_of(const testing::TestParamInfo<Case> &info)
@@ -26,7 +32,8 @@ std::string name_of(const testing::TestParamInfo<Case> &info)
     const Case &c = info.param;
     return std::string(collx_kind_name(c.algorithm->kind)) + "_" + c.algorithm->name + "_" +
            std::to_string(c.size) + (c.kind == Ranks::threads ? "_threads" : "_processes") +
-           (c.crowded ? "_crowded" : "") + c.form;
+           (c.crowded ? "_crowded" : "") +
+           (c.packages ? "_on_" + std::to_string(c.packages) + "_packages" : "") + c.form;
 }
 
 /* ThreadSanitizer makes everything ten to twenty times slower, and sees a race in few rounds. */
@@ -72,6 +79,38 @@ std::vector<Case> cases(collx_kind kind)
     return all;
 }
 
+/* Ranks that are said to be on several packages, so that they do what they would do there. */
+std::vector<Case> placed_cases(collx_kind kind)
+{
+    std::vector<Case> all;
+
+    for (int i = 0; collx_algorithms[i]; i++) {
+        if (collx_algorithms[i]->kind != kind)
+            continue;
+        for (int size : {2, 8, 9, 13, 16, 32})
+            for (int packages : {2, 4})
+                for (Ranks ranks : {Ranks::processes, Ranks::threads})
+                    for (bool crowded : {false, true})
+                        all.push_back({collx_algorithms[i], size, ranks, crowded,
+                                       forms(collx_algorithms[i])[0].first, "", packages});
+    }
+    return all;
+}
+
+/* Sixteen cores in all; or two caches each, which is worth another level only for more ranks. */
+std::vector<collx_place> places_of(const Case &c)
+{
+    return c.size > 16 ? ranks_on(c.size, c.packages, 8 / c.packages, 4)
+                       : ranks_on(c.size, c.packages, 1, 16 / c.packages);
+}
+
+std::string run_case(const Case &c, const std::function<std::string(Rank &)> &body)
+{
+    if (!c.packages)
+        return run_team(c.algorithm, c.size, c.kind, c.crowded, body, &c.args);
+    return run_team(c.algorithm, c.size, c.kind, c.crowded, body, &c.args, places_of(c).data());
+}
+
 /* The same numbers on all ranks, other ones for each seed. */
 class Dice
 {
@@ -109,22 +148,19 @@ TEST_P(Barrier, NobodyLeavesBeforeTheLastHasEntered)
     auto *arrived = static_cast<std::atomic<int> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
-    EXPECT_EQ("", run_team(
-                      c.algorithm, c.size, c.kind, c.crowded,
-                      [&](Rank &self) {
-                          Dice own(self.team.rank);
-                          for (int round = 1; round <= 1000 / slower; round++) {
-                              dawdle(own);
-                              arrived[self.team.rank].store(round, std::memory_order_relaxed);
-                              if (self.barrier())
-                                  return at("an error", round);
-                              for (int rank = 0; rank < self.team.size; rank++)
-                                  if (arrived[rank].load(std::memory_order_relaxed) < round)
-                                      return at("left early", round);
-                          }
-                          return std::string();
-                      },
-                      &c.args));
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  Dice own(self.team.rank);
+                  for (int round = 1; round <= 1000 / slower; round++) {
+                      dawdle(own);
+                      arrived[self.team.rank].store(round, std::memory_order_relaxed);
+                      if (self.barrier())
+                          return at("an error", round);
+                      for (int rank = 0; rank < self.team.size; rank++)
+                          if (arrived[rank].load(std::memory_order_relaxed) < round)
+                              return at("left early", round);
+                  }
+                  return std::string();
+              }));
     munmap(arrived, 4096);
 }
 
@@ -136,24 +172,34 @@ TEST_P(Barrier, OrdersMemory)
     auto *data = static_cast<int *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
-    EXPECT_EQ("", run_team(
-                      c.algorithm, c.size, c.kind, c.crowded,
-                      [&](Rank &self) {
-                          for (int round = 1; round <= 200 / slower; round++) {
-                              data[self.team.rank] = round;
-                              self.barrier();
-                              for (int rank = 0; rank < self.team.size; rank++)
-                                  if (data[rank] != round)
-                                      return at("old data", round);
-                              self.barrier();
-                          }
-                          return std::string();
-                      },
-                      &c.args));
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  for (int round = 1; round <= 200 / slower; round++) {
+                      data[self.team.rank] = round;
+                      self.barrier();
+                      for (int rank = 0; rank < self.team.size; rank++)
+                          if (data[rank] != round)
+                              return at("old data", round);
+                      self.barrier();
+                  }
+                  return std::string();
+              }));
     munmap(data, 4096);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Barrier, testing::ValuesIn(cases(COLLX_BARRIER)), name_of);
+/* Else the cases below would prove nothing about trees. */
+TEST(PlacedBarrier, IsATree)
+{
+    for (const Case &c : placed_cases(COLLX_BARRIER)) {
+        collx_barrier_plan plan;
+        ASSERT_EQ(0, collx_barrier_plan_choose(&plan, places_of(c).data(), c.size));
+        int levels = c.size > 16 && c.packages == 4 ? 2 : c.size > COLLX_RADIX_MAX && c.size <= 16;
+        EXPECT_EQ(plan.shape.levels, levels) << c.size << " ranks on " << c.packages << " packages";
+        collx_barrier_plan_finish(&plan);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Placed, Barrier, testing::ValuesIn(placed_cases(COLLX_BARRIER)), name_of);
 
 const size_t sizes[] = {0,    1,    2,     7,     8,     9,     15,    16,     17,     55,    56,
                         57,   64,   1000,  4095,  4096,  4097,  32767, 32768,  32769,  65536, 65537,
@@ -167,38 +213,34 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(
-                      c.algorithm, c.size, c.kind, c.crowded,
-                      [&](Rank &self) {
-                          Dice shared(1), own(100 + self.team.rank);
-                          std::vector<unsigned char> buf(300064);
-                          for (int round = 0; round < 300 / slower; round++) {
-                              size_t bytes = sizes[shared.below(std::size(sizes))];
-                              if (round % 3)
-                                  bytes = shared.below(200);
-                              int root = static_cast<int>(shared.below(self.team.size));
-                              bool contiguous = shared.below(4) != 0;
-                              if (!contiguous)
-                                  bytes = bytes / 4 * 4;
-                              unsigned char *at_offset = &buf[round % 13];
-                              for (size_t i = 0; i < bytes + 8; i++)
-                                  at_offset[i] = self.team.rank == root && i < bytes
-                                                     ? static_cast<unsigned char>(i * 7 + round)
-                                                     : 0xee;
-                              dawdle(own);
-                              if (self.bcast(at_offset, bytes, root, contiguous))
-                                  return at("an error", round);
-                              for (size_t i = 0; i < bytes; i++)
-                                  if (at_offset[i] != static_cast<unsigned char>(i * 7 + round))
-                                      return at("a wrong byte", round) + " of " +
-                                             std::to_string(bytes);
-                              for (size_t i = bytes; i < bytes + 8; i++)
-                                  if (at_offset[i] != 0xee)
-                                      return at("a byte behind the buffer was written", round);
-                          }
-                          return std::string();
-                      },
-                      &c.args));
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  Dice shared(1), own(100 + self.team.rank);
+                  std::vector<unsigned char> buf(300064);
+                  for (int round = 0; round < 300 / slower; round++) {
+                      size_t bytes = sizes[shared.below(std::size(sizes))];
+                      if (round % 3)
+                          bytes = shared.below(200);
+                      int root = static_cast<int>(shared.below(self.team.size));
+                      bool contiguous = shared.below(4) != 0;
+                      if (!contiguous)
+                          bytes = bytes / 4 * 4;
+                      unsigned char *at_offset = &buf[round % 13];
+                      for (size_t i = 0; i < bytes + 8; i++)
+                          at_offset[i] = self.team.rank == root && i < bytes
+                                             ? static_cast<unsigned char>(i * 7 + round)
+                                             : 0xee;
+                      dawdle(own);
+                      if (self.bcast(at_offset, bytes, root, contiguous))
+                          return at("an error", round);
+                      for (size_t i = 0; i < bytes; i++)
+                          if (at_offset[i] != static_cast<unsigned char>(i * 7 + round))
+                              return at("a wrong byte", round) + " of " + std::to_string(bytes);
+                      for (size_t i = bytes; i < bytes + 8; i++)
+                          if (at_offset[i] != 0xee)
+                              return at("a byte behind the buffer was written", round);
+                  }
+                  return std::string();
+              }));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Bcast, testing::ValuesIn(cases(COLLX_BCAST)), name_of);
@@ -211,36 +253,33 @@ TEST_P(Allreduce, SumsUp)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(
-                      c.algorithm, c.size, c.kind, c.crowded,
-                      [&](Rank &self) {
-                          Dice shared(2), own(200 + self.team.rank);
-                          const int n = self.team.size;
-                          std::vector<int64_t> send(40000), receive(40000);
-                          for (int round = 0; round < 200 / slower; round++) {
-                              int64_t count =
-                                  static_cast<int64_t>(sizes[shared.below(std::size(sizes))] / 8);
-                              if (round % 3)
-                                  count = static_cast<int64_t>(shared.below(20));
-                              bool in_place = shared.below(2);
-                              std::vector<int64_t> &source = in_place ? receive : send;
-                              for (int64_t i = 0; i <= count; i++) {
-                                  receive[i] = -1;
-                                  source[i] = i * 1000 + round + self.team.rank;
-                              }
-                              dawdle(own);
-                              if (self.sum(source.data(), receive.data(), count))
-                                  return at("an error", round);
-                              for (int64_t i = 0; i < count; i++)
-                                  if (receive[i] != n * (i * 1000 + round) + n * (n - 1) / 2)
-                                      return at("a wrong sum", round) + ", element " +
-                                             std::to_string(i) + " of " + std::to_string(count);
-                              if (!in_place && receive[count] != -1)
-                                  return at("an element behind the buffer was written", round);
-                          }
-                          return std::string();
-                      },
-                      &c.args));
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  Dice shared(2), own(200 + self.team.rank);
+                  const int n = self.team.size;
+                  std::vector<int64_t> send(40000), receive(40000);
+                  for (int round = 0; round < 200 / slower; round++) {
+                      int64_t count =
+                          static_cast<int64_t>(sizes[shared.below(std::size(sizes))] / 8);
+                      if (round % 3)
+                          count = static_cast<int64_t>(shared.below(20));
+                      bool in_place = shared.below(2);
+                      std::vector<int64_t> &source = in_place ? receive : send;
+                      for (int64_t i = 0; i <= count; i++) {
+                          receive[i] = -1;
+                          source[i] = i * 1000 + round + self.team.rank;
+                      }
+                      dawdle(own);
+                      if (self.sum(source.data(), receive.data(), count))
+                          return at("an error", round);
+                      for (int64_t i = 0; i < count; i++)
+                          if (receive[i] != n * (i * 1000 + round) + n * (n - 1) / 2)
+                              return at("a wrong sum", round) + ", element " + std::to_string(i) +
+                                     " of " + std::to_string(count);
+                      if (!in_place && receive[count] != -1)
+                          return at("an element behind the buffer was written", round);
+                  }
+                  return std::string();
+              }));
 }
 
 /* Elements are packed (their bytes reversed) and combined by the lender, in an order that shows. */
@@ -248,35 +287,32 @@ TEST_P(Allreduce, CombinesInRankOrder)
 {
     const Case &c = GetParam();
 
-    EXPECT_EQ("", run_team(
-                      c.algorithm, c.size, c.kind, c.crowded,
-                      [&](Rank &self) {
-                          Dice shared(3), own(300 + self.team.rank);
-                          auto of = [](int rank, int64_t i) {
-                              return Affine{static_cast<uint64_t>(2 * rank + 3),
-                                            static_cast<uint64_t>(i + 17 * rank)};
-                          };
-                          std::vector<Affine> send(10000), receive(10000);
-                          for (int round = 0; round < 60 / slower; round++) {
-                              int64_t count =
-                                  static_cast<int64_t>(shared.below(round % 4 ? 20 : send.size()));
-                              for (int64_t i = 0; i < count; i++)
-                                  send[i] = of(self.team.rank, i);
-                              dawdle(own);
-                              if (self.compose(send.data(), receive.data(), count))
-                                  return at("an error", round);
-                              for (int64_t i = 0; i < count; i++) {
-                                  Affine right = of(0, i);
-                                  for (int rank = 1; rank < self.team.size; rank++)
-                                      right = after(right, of(rank, i));
-                                  if (receive[i].a != right.a || receive[i].b != right.b)
-                                      return at("a wrong composition", round) + ", element " +
-                                             std::to_string(i) + " of " + std::to_string(count);
-                              }
-                          }
-                          return std::string();
-                      },
-                      &c.args));
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  Dice shared(3), own(300 + self.team.rank);
+                  auto of = [](int rank, int64_t i) {
+                      return Affine{static_cast<uint64_t>(2 * rank + 3),
+                                    static_cast<uint64_t>(i + 17 * rank)};
+                  };
+                  std::vector<Affine> send(10000), receive(10000);
+                  for (int round = 0; round < 60 / slower; round++) {
+                      int64_t count =
+                          static_cast<int64_t>(shared.below(round % 4 ? 20 : send.size()));
+                      for (int64_t i = 0; i < count; i++)
+                          send[i] = of(self.team.rank, i);
+                      dawdle(own);
+                      if (self.compose(send.data(), receive.data(), count))
+                          return at("an error", round);
+                      for (int64_t i = 0; i < count; i++) {
+                          Affine right = of(0, i);
+                          for (int rank = 1; rank < self.team.size; rank++)
+                              right = after(right, of(rank, i));
+                          if (receive[i].a != right.a || receive[i].b != right.b)
+                              return at("a wrong composition", round) + ", element " +
+                                     std::to_string(i) + " of " + std::to_string(count);
+                      }
+                  }
+                  return std::string();
+              }));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Allreduce, testing::ValuesIn(cases(COLLX_ALLREDUCE)), name_of);

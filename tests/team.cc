@@ -126,13 +126,14 @@ int exchange(void *ctx, int to, const void *sbuf, size_t sbytes, int from, void 
 const collx_mpi_ops lent = {progress, reduce, pack, unpack, elements, exchange, 99};
 
 std::string run_rank(const collx_algorithm *algorithm, const collx_args &args, int rank, int size,
-                     bool crowded, void *memory, Sockets &sockets,
+                     bool crowded, void *memory, Sockets &sockets, const collx_place *places,
                      const std::function<std::string(Rank &)> &body)
 {
     Rank self = {};
 
     self.team.rank = rank;
     self.team.size = size;
+    self.team.places = places;
     self.team.ops = &lent;
     self.team.ctx = &sockets[rank];
     self.team.name = "a test";
@@ -142,6 +143,7 @@ std::string run_rank(const collx_algorithm *algorithm, const collx_args &args, i
     self.algorithm = algorithm;
     if (algorithm->attach(&self.team, &args, memory, &self.slot))
         return "attach failed";
+    self.team.places = nullptr; /* they were for that alone */
     std::string wrong = body(self);
     algorithm->detach(self.slot.state);
     return wrong;
@@ -216,9 +218,10 @@ void forbid_cma()
 }
 
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
-                     const std::function<std::string(Rank &)> &body, const collx_args *given)
+                     const std::function<std::string(Rank &)> &body, const collx_args *given,
+                     const collx_place *places)
 {
-    collx_facts facts = {size, 1, size, size};
+    collx_facts facts = {size, 1, size, size, collx_places_numa_nodes(places, size)};
     collx_args args = {};
     for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
         args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
@@ -233,13 +236,20 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
     sockets.resize(size);
     std::string wrong;
 
+    if (algorithm->place && facts.numa_nodes > 1) {
+        collx_team first = {};
+        first.size = size;
+        first.places = places;
+        algorithm->place(&first, &args, memory);
+    }
+
     if (kind == Ranks::threads) {
         std::vector<std::string> results(size);
         std::vector<std::thread> threads;
         for (int rank = 0; rank < size; rank++)
             threads.emplace_back([&, rank] {
                 results[rank] =
-                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, body);
+                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, places, body);
             });
         for (int rank = 0; rank < size; rank++) {
             threads[rank].join();
@@ -253,7 +263,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
             if (child == 0) {
                 alarm(120);
                 std::string result =
-                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, body);
+                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, places, body);
                 if (!result.empty())
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
                 _exit(!result.empty());

@@ -6,6 +6,7 @@
 extern "C" {
 #include "algorithms/reduce.h"
 #include "base/algorithm.h"
+#include "hw/place.h"
 #include "hw/shm.h"
 }
 
@@ -38,10 +39,11 @@ enum class Ranks { processes, threads };
 /* From now on the kernel refuses this process cross-memory attach. */
 void forbid_cma();
 
-/* Run `body` on every rank of a team, with these parameters, or the initial ones.  Returns what
- * went wrong, "" if nothing did: what a body returns, or how its process died. */
+/* Run `body` on every rank of a team, with these parameters, or the initial ones, and with the
+ * places that are said, whatever is true.  Returns what went wrong, "" if nothing did: what a body
+ * returns, or how its process died. */
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
                      const std::function<std::string(Rank &)> &body,
-                     const collx_args *args = nullptr);
+                     const collx_args *args = nullptr, const collx_place *places = nullptr);
 
 #endif

@@ -153,7 +153,8 @@ static int explain(int argc, char **argv)
     struct collx_facts facts = {.ranks = (int)q.ranks,
                                 .nodes = (int)q.nodes,
                                 .node_ranks_min = (int)(q.ranks / q.nodes),
-                                .node_ranks_max = (int)((q.ranks + q.nodes - 1) / q.nodes)};
+                                .node_ranks_max = (int)((q.ranks + q.nodes - 1) / q.nodes),
+                                .numa_nodes = 1};
     for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)
         if (q.kinds >> kind & 1)
             collx_policy_explain(q.file ? &policy : collx_policy_builtin(), &facts, q.comm, kind, 0,

@@ -1,0 +1,81 @@
+#include "pmpi/where.h"
+
+#include "algorithms/barrier_plan.h"
+#include "base/launcher.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "hw/shm.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct collx_place find(int rank)
+{
+    const char *description = collx_option_text(COLLX_OPTION_TOPOLOGY);
+    struct collx_machine machine;
+    struct collx_place place;
+    char why[COLLX_WHY_MAX];
+
+    int error =
+        collx_place_find(collx_door.dir, description, rank, &machine, &place, why, sizeof why);
+    /* Built without hwloc: nobody has to be told again, unless he asks for what it does. */
+    if (error && (error != -ENOENT || *description) && collx_launcher_first())
+        collx_warn("%s. Meanwhile no account is taken of shared caches", why);
+    return place;
+}
+
+static struct collx_place place_own(const struct collx_comm *comm)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct collx_place own;
+    static bool known;
+    int local = collx_launcher_local_ranks();
+
+    if (comm->size <= COLLX_RADIX_MAX || (local && comm->size > local))
+        return COLLX_NOWHERE;
+    pthread_mutex_lock(&lock);
+    if (!known)
+        own = find(collx_world_rank(comm));
+    known = true;
+    struct collx_place place = own;
+    pthread_mutex_unlock(&lock);
+    return place;
+}
+
+struct collx_where collx_where_own(const struct collx_comm *comm)
+{
+    int64_t size = collx_option_number(COLLX_OPTION_NODE_SIZE);
+    uint64_t node = collx_shm_node();
+
+    if (size > 0)
+        node ^= (uint64_t)(1 + collx_world_rank(comm) / size) * 0x9e3779b97f4a7c15u;
+    return (struct collx_where){.node = node, .place = place_own(comm)};
+}
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t a = ((const struct collx_where *)left)->node;
+    uint64_t b = ((const struct collx_where *)right)->node;
+
+    return a < b ? -1 : a > b;
+}
+
+void collx_where_facts(struct collx_where *where, int ranks, struct collx_facts *facts,
+                       struct collx_place *places)
+{
+    for (int rank = 0; rank < ranks; rank++)
+        places[rank] = where[rank].place;
+    qsort(where, (size_t)ranks, sizeof *where, compare);
+    *facts = (struct collx_facts){.ranks = ranks, .node_ranks_min = ranks};
+    for (int first = 0, next; first < ranks; first = next) {
+        for (next = first; next < ranks && where[next].node == where[first].node; next++)
+            ;
+        int here = next - first;
+        facts->nodes++;
+        facts->node_ranks_min = here < facts->node_ranks_min ? here : facts->node_ranks_min;
+        facts->node_ranks_max = here > facts->node_ranks_max ? here : facts->node_ranks_max;
+    }
+    /* Between nodes the numbers of places mean nothing. */
+    facts->numa_nodes = facts->nodes == 1 ? collx_places_numa_nodes(places, ranks) : 1;
+}

@@ -1,0 +1,25 @@
+/* Where the ranks of a communicator are: on which nodes, and where on those. */
+#ifndef COLLX_WHERE_H
+#define COLLX_WHERE_H
+
+#include "hw/place.h"
+#include "pmpi/comm.h"
+
+/* What each rank tells the others of itself. */
+struct collx_where {
+    uint64_t node; /* never 0; COLLX_NODE_SIZE cuts a real one into several */
+    struct collx_place place;
+    uint32_t pad;
+};
+static_assert(sizeof(struct collx_where) == 24, "it travels as bytes");
+
+/* Of this rank.  The place is found out once for a process, and only where its algorithms can make
+ * something of it; else it is nowhere.  Local. */
+struct collx_where collx_where_own(const struct collx_comm *comm);
+
+/* The facts that follow from all ranks' where[ranks], which is sorted by nodes afterwards, and the
+ * place of each rank. */
+void collx_where_facts(struct collx_where *where, int ranks, struct collx_facts *facts,
+                       struct collx_place *places);
+
+#endif

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""usage: run_topology.py BUILD MPI LAUNCHER
+
+Ranks that pretend to be on machines with several packages: the barrier among them takes the shape
+of that machine, and is right.  The program is the conformance test of MPI_Barrier."""
+
+import re
+import sys
+from pathlib import Path
+
+from job import Mpi, check, main
+
+RANKS = 9
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+program = build / "tests" / "conformance" / f"conformance-{mpi_name}"
+
+
+def barriers(env, ranks=RANKS):
+    """What is said about MPI_Barrier, and everything else that collx said but its tables."""
+    result = mpi.run(ranks, [program, "--library", "libcollx", "barrier"],
+                     {"LD_PRELOAD": build / "libcollx.so", "COLLX_VERBOSE": 1, **env}).expect()
+    check(re.search(r"^area barrier cases \d+ failures 0 ", result.out, re.M), result.out + result.err)
+    said = re.findall(r"^collx: (.*)$", result.err, re.M)
+    how = [line.partition(": ")[2] for line in said if line.startswith("shm of barrier on ")]
+    return how, said
+
+
+def two_packages(folder):
+    how, said = barriers({"COLLX_TOPOLOGY": "package:2 l3:1 core:8 pu:1"})
+    check(how == ["a tree of 2 groups by shared caches and packages; 2 lines "
+                  "cross between packages, not 16; some 490 ns a call, not 740"], said)
+
+
+def four_packages_with_memory(folder):
+    """Placing flags on NUMA nodes that are not there is no harm."""
+    how, said = barriers({"COLLX_TOPOLOGY": "package:4 [numa] l3:1 core:4 pu:1"}, ranks=16)
+    check(len(how) == 1 and "a tree of 4 groups by shared caches and packages; 12 lines" in how[0], said)
+
+
+def one_cache(folder):
+    how, said = barriers({"COLLX_TOPOLOGY": "package:1 l3:1 core:16 pu:1"})
+    check(len(how) == 1 and "dissemination" in how[0], said)
+
+
+def this_machine(folder):
+    how, said = barriers({})
+    check(len(how) == 1, said)
+
+
+def few_ranks_do_not_look(folder):
+    how, said = barriers({"COLLX_TOPOLOGY": "nonsense"}, ranks=3)
+    check(how == ["everybody waits for everybody"], said)
+    check(not any("nonsense" in line for line in said), said)
+
+
+def nonsense(folder):
+    how, said = barriers({"COLLX_TOPOLOGY": "nonsense"})
+    check(len(how) == 1 and "dissemination" in how[0], said)
+    check(sum("'nonsense' is no machine" in line for line in said) == 1, said)
+
+
+main([
+    (f"{mpi_name}: two packages", two_packages),
+    (f"{mpi_name}: four packages with memory of their own", four_packages_with_memory),
+    (f"{mpi_name}: one cache", one_cache),
+    (f"{mpi_name}: this machine", this_machine),
+    (f"{mpi_name}: few ranks do not look", few_ranks_do_not_look),
+    (f"{mpi_name}: nonsense", nonsense),
+])
