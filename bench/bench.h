@@ -52,8 +52,9 @@ void machine_slowest(const double *end, double *slowest, int calls);
  * rank, or no two CPUs for the two. */
 double machine_probe(void);
 
-/* The state that a one-way time means, STATE_NONE where it is between two. */
-enum state machine_state(double flag_ns);
+/* The state that one-way times before and after a round mean, STATE_NONE where it has changed in
+ * between. */
+enum state machine_state(double before, double after);
 const char *machine_state_name(enum state state);
 
 /* --- routes.c: the ways a collective can go ----------------------------------------------------
@@ -111,9 +112,15 @@ struct point {
     struct round *round;
 };
 
-/* Fills points[i].round for about `seconds`, `batch_us` for each batch of calls.  Checks results.
- * The rounds are on rank 0. */
-void measure(struct point *points, int count, double seconds, double batch_us);
+/* How to measure. */
+struct manner {
+    double seconds;  /* in all, about */
+    double batch_us; /* each batch of calls, about */
+    bool kept;       /* senders send what they sent in the call before, and do not write it anew */
+};
+
+/* Fills points[i].round.  Checks results.  The rounds are on rank 0. */
+void measure(struct point *points, int count, const struct manner *manner);
 
 /* What collx adds to a call on one rank; prints it. */
 void measure_overhead(const struct point *points, int count, double batch_us);

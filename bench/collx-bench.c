@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_CSV = 1000, KEY_SVG, KEY_PEERS };
+enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_SVG };
 
 const char *argp_program_version = "collx-bench " COLLX_RELEASE;
 
@@ -22,15 +22,14 @@ static struct {
     bool kind[COLLX_ROUTED];
     struct collx_range sizes;
     int64_t step;
-    double seconds, batch_us;
+    struct manner manner;
     const char *csv, *svg, *peers;
     bool overhead;
 } options = {
     .kind = {true, true, true},
     .sizes = {1, 16 << 20},
     .step = 2,
-    .seconds = 60,
-    .batch_us = 300,
+    .manner = {.seconds = 60, .batch_us = 300},
     .peers = "sm",
 };
 
@@ -104,16 +103,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "%s", why);
         return 0;
     case 't':
-        options.seconds = parse_positive(argument, "a number of seconds", state);
+        options.manner.seconds = parse_positive(argument, "a number of seconds", state);
         return 0;
     case 'b':
-        options.batch_us = parse_positive(argument, "a number of microseconds", state);
+        options.manner.batch_us = parse_positive(argument, "a number of microseconds", state);
         return 0;
     case 'o':
         options.overhead = true;
         return 0;
     case KEY_CSV:
         options.csv = parse_file(argument, state);
+        return 0;
+    case KEY_DATA:
+        options.manner.kept = !strcmp(argument, "kept");
+        if (!options.manner.kept && strcmp(argument, "new"))
+            argp_error(state, "--data is new or kept, not '%s'", argument);
         return 0;
     case KEY_SVG:
         options.svg = parse_file(argument, state);
@@ -141,6 +145,11 @@ static const struct argp_option known[] = {
     {"batch", 'b', "US", 0, "microseconds that a route has in a round, about (300)", 0},
     {"peers", KEY_PEERS, "LIST", 0,
      "components of Open MPI to compare with besides its own choice, such as sm,adapt (sm)", 0},
+    {"data", KEY_DATA, "new|kept", 0,
+     "whether senders write what they send before each call, as a program does that computes it, "
+     "or "
+     "send the same again, which may still be in the receivers' caches (new)",
+     0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
     {"svg", KEY_SVG, "FILE", 0, "and a plot there; needs gnuplot", 0},
     {"overhead", 'o', NULL, 0,
@@ -239,10 +248,10 @@ int main(int argc, char **argv)
     if (options.overhead) {
         if (machine.size > 1)
             fail("--overhead is for a job of one rank: mpirun -n 1");
-        measure_overhead(points, count, options.batch_us);
+        measure_overhead(points, count, options.manner.batch_us);
     } else {
         routes_init(options.peers);
-        measure(points, count, options.seconds, options.batch_us);
+        measure(points, count, &options.manner);
         if (machine.rank == 0) {
             print_title();
             print_text(stdout, points, count);

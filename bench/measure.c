@@ -19,6 +19,7 @@ struct task {
     int count;
     char *send, *receive;
     int calls; /* so far, the same on all ranks: chooses the root */
+    bool kept; /* see struct manner */
 };
 
 static char *memory[2];
@@ -53,6 +54,19 @@ static void run(const struct task *task)
     __asm__ volatile("" ::"r"(task->receive) : "memory");
 }
 
+/* What is sent has just been computed, in a program: it is in the caches of the CPU that sends it,
+ * and of no other. */
+static void renew(const struct task *task)
+{
+    bool root = task->calls % machine.size == machine.rank;
+    char *data = !task->route || task->point->kind == COLLX_ALLREDUCE ? task->send
+                 : root                                               ? task->receive
+                                                                      : NULL;
+
+    for (size_t at = 0; data && at < task->point->bytes; at += 64)
+        *(volatile char *)(data + at) = data[at];
+}
+
 /* ns of a call, on rank 0: the median; < 0 where all were late. */
 static double batch(struct task *task, int calls)
 {
@@ -62,6 +76,8 @@ static double batch(struct task *task, int calls)
     /* With more than one call the first is for the caches. */
     for (int i = calls > 1 ? -1 : 0; i < calls; i++) {
         bool late;
+        if (!task->kept)
+            renew(task);
         uint64_t start = machine_start(&late);
         run(task);
         uint64_t now = machine_ticks();
@@ -175,7 +191,7 @@ static int calls_for(double ns, double batch_us)
     return (int)machine_agree(calls < 1 ? 1 : calls > CALLS_MOST ? CALLS_MOST : (uint64_t)calls);
 }
 
-static void one_round(struct point *point, double batch_us, double *estimate)
+static void one_round(struct point *point, const struct manner *manner, double *estimate)
 {
     struct round *round = add_round(point);
     int turn = point->rounds;
@@ -189,19 +205,18 @@ static void one_round(struct point *point, double batch_us, double *estimate)
         struct task task = task_of(point, &routes[r]);
         if (turn == 1)
             check(&task);
-        round->ns[r] = batch(&task, calls_for(estimate[r], batch_us));
+        task.kept = manner->kept;
+        round->ns[r] = batch(&task, calls_for(estimate[r], manner->batch_us));
         estimate[r] = round->ns[r];
     }
     if (point->bytes) {
         struct task copy = task_of(point, NULL);
         /* What a copy of so many bytes takes is known well enough to begin with. */
-        round->copy = batch(&copy, calls_for((double)point->bytes / 5, batch_us / 4));
+        round->copy = batch(&copy, calls_for((double)point->bytes / 5, manner->batch_us / 4));
     }
     double after = machine_probe();
     round->flag = (before + after) / 2;
-    round->state = machine_state(before);
-    if (round->state != machine_state(after))
-        round->state = STATE_NONE;
+    round->state = machine_state(before, after);
 }
 
 static void make_memory(const struct point *points, int count)
@@ -219,7 +234,7 @@ static void make_memory(const struct point *points, int count)
     }
 }
 
-void measure(struct point *points, int count, double seconds, double batch_us)
+void measure(struct point *points, int count, const struct manner *manner)
 {
     static double estimate[POINTS_MOST][ROUTES_MOST];
     uint64_t begin = collx_clock_ns();
@@ -228,23 +243,24 @@ void measure(struct point *points, int count, double seconds, double batch_us)
     make_memory(points, count);
     for (int i = 0; i < count; i++)
         for (int r = 0; r < ROUTES_MOST; r++)
-            estimate[i][r] = batch_us * 1000; /* one call, to begin with */
+            estimate[i][r] = manner->batch_us * 1000; /* one call, to begin with */
     for (int sweep = 1; more; sweep++) {
         for (int i = 0; i < count; i++) {
             uint64_t now = collx_clock_ns();
             double elapsed = (double)(now - begin) / 1e9;
             /* What takes long shall not take all the time from the others. */
             bool due = points[i].rounds < ROUNDS_LEAST ||
-                       (elapsed < seconds && points[i].spent < 2 * elapsed / count);
+                       (elapsed < manner->seconds && points[i].spent < 2 * elapsed / count);
             if (!machine_agree(due))
                 continue;
-            one_round(&points[i], batch_us, estimate[i]);
+            one_round(&points[i], manner, estimate[i]);
             points[i].spent += (double)(collx_clock_ns() - now) / 1e9;
         }
         double elapsed = (double)(collx_clock_ns() - begin) / 1e9;
         if (show)
-            fprintf(stderr, "\rcollx-bench: %3.0f of %.0f s, sweep %d ", elapsed, seconds, sweep);
-        more = machine_agree(sweep < ROUNDS_LEAST || elapsed < seconds);
+            fprintf(stderr, "\rcollx-bench: %3.0f of %.0f s, sweep %d ", elapsed, manner->seconds,
+                    sweep);
+        more = machine_agree(sweep < ROUNDS_LEAST || elapsed < manner->seconds);
     }
     if (show)
         fputc('\n', stderr);

@@ -184,7 +184,9 @@ static void note(int route, char *said)
             for (unsigned k = 0; k < COLLX_ROUTED; k++)
                 if (!strcmp(word, collx_kind_name(k)))
                     kind = (enum collx_kind)k;
-        if (kind == COLLX_KINDS && !verbose && *line)
+        bool told =
+            !strncmp(line, "collx: waiting on ", 18) || !strncmp(line, "collx: memory of ", 17);
+        if (kind == COLLX_KINDS && !verbose && *line && !told)
             fprintf(stderr, "%s\n", line);
     }
 }
