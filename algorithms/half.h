@@ -28,7 +28,7 @@ static inline uint32_t collx_bits_of_float(float value)
     return as.bits;
 }
 
-/* Not ?:, which lets the compiler skip the floating-point operation behind the other one. */
+/* Not ?:, which lets the compiler branch around the operation behind the other one. */
 static inline uint32_t collx_pick(int first, uint32_t a, uint32_t b)
 {
     uint32_t mask = -(uint32_t)first;
@@ -66,6 +66,12 @@ static inline uint16_t f16_from_float(float value)
     return (uint16_t)(collx_pick(magnitude < 0x38800000u, small, normal) | sign);
 }
 
+/* `b`, or `a` if that is a NaN. */
+static inline uint16_t f16_or_nan(uint16_t a, uint16_t b)
+{
+    return (uint16_t)collx_pick((a & 0x7fff) > 0x7c00, a, b);
+}
+
 static inline float bf16_to_float(uint16_t half)
 {
     return collx_float_of_bits((uint32_t)half << 16);
@@ -77,6 +83,11 @@ static inline uint16_t bf16_from_float(float value)
     uint32_t number = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, nan = bits >> 16 | 0x40;
 
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : number);
+}
+
+static inline uint16_t bf16_or_nan(uint16_t a, uint16_t b)
+{
+    return (uint16_t)collx_pick((a & 0x7fff) > 0x7f80, a, b);
 }
 
 #endif

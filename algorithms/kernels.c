@@ -13,13 +13,23 @@
 #define VECTOR 16
 #endif
 
-/* The next `n` elements, a constant: at most one vector.  The result may be an operand, so
- * `restrict` would be a lie; that no element depends on another one is what ivdep says, and it
- * holds for loops: without the second pragma it would be lost together with the loop. */
+/* The result may be an operand, so `restrict` would be a lie; that no element depends on another
+ * one is what these say.  They hold for loops: unrolled first, it would be lost together with the
+ * loop.
+ */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
+
+/* The next `n` elements, a constant: at most one vector. */
 #define PIECE(n, combine)                                                                          \
     do {                                                                                           \
-        _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /**/                                          \
-            for (size_t i = 0; i < (n); i++) c[i] = combine(a[i], b[i]);                           \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < (n); i++)                                                           \
+            c[i] = combine(a[i], b[i]);                                                            \
         a += (n), b += (n), c += (n);                                                              \
     } while (0)
 
@@ -82,18 +92,22 @@
     KERNEL(lor_u##bits, uint##bits##_t, (a | b) != 0)                                              \
     KERNEL(lxor_u##bits, uint##bits##_t, (a != 0) ^ (b != 0))
 
-/* Where neither is less, a NaN among them, a minimum or maximum is what it was: the left one. */
+/* Of two NaNs the CPU takes the first, but which one that is the compiler decides, for each
+ * instruction anew.  What all ranks get, and a run repeats, must not depend on that: the left NaN
+ * meets itself.  In a minimum or maximum too the left one stays where neither is less. */
 #define FLOATING(name, type)                                                                       \
-    KERNEL(sum_##name, type, a + b)                                                                \
-    KERNEL(prod_##name, type, a *b)                                                                \
+    KERNEL(sum_##name, type, a + (a != a ? a : b))                                                 \
+    KERNEL(prod_##name, type, a *(a != a ? a : b))                                                 \
     KERNEL(min_##name, type, b < a ? b : a)                                                        \
     KERNEL(max_##name, type, b > a ? b : a)
 
 /* Sums and products of two halves are right to the last bit if they are rounded to float first:
  * that has more than twice their digits and two. */
 #define HALF(name)                                                                                 \
-    KERNEL(sum_##name, uint16_t, name##_from_float(name##_to_float(a) + name##_to_float(b)))       \
-    KERNEL(prod_##name, uint16_t, name##_from_float(name##_to_float(a) * name##_to_float(b)))      \
+    KERNEL(sum_##name, uint16_t,                                                                   \
+           name##_from_float(name##_to_float(a) + name##_to_float(name##_or_nan(a, b))))           \
+    KERNEL(prod_##name, uint16_t,                                                                  \
+           name##_from_float(name##_to_float(a) * name##_to_float(name##_or_nan(a, b))))           \
     KERNEL(min_##name, uint16_t, name##_to_float(b) < name##_to_float(a) ? b : a)                  \
     KERNEL(max_##name, uint16_t, name##_to_float(b) > name##_to_float(a) ? b : a)
 

@@ -6,12 +6,11 @@
 #include "base/parse.h"
 
 /* The kernel for that operation on that type, or NULL: then MPI's own reduction does it.  All
- * operations that have one are commutative (to the bit, but for which of two NaNs comes out, and
- * for NaNs and the sign of zeros in a minimum or maximum); none is associative in floating point,
+ * operations that have one are commutative (to the bit, but for NaNs, of which the left one comes
+ * out, and for the sign of zeros in a minimum or maximum); none is associative in floating point,
  * so the order is the caller's.
  *
- * It is of the widest version that this CPU and COLLX_KERNELS allow.  All versions give the same
- * bits, but for which of two NaNs comes out of a sum or product. */
+ * It is of the widest version that this CPU and COLLX_KERNELS allow.  All give the same bits. */
 collx_reduce_fn *collx_reduce_kernel(enum collx_op op, enum collx_elem elem);
 
 /* The same, of one version; NULL for all if this CPU cannot run it. */
