@@ -19,12 +19,12 @@
  */
 #include "pmpi/comm.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "hw/shm.h"
+#include "pmpi/agree.h"
 #include "pmpi/calls.h"
 #include "pmpi/crowd.h"
 #include "pmpi/lend.h"
@@ -38,7 +38,6 @@
 #include "trace/recorder.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,7 @@ struct hello {
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
-_Static_assert(sizeof(struct hello) == 6 * sizeof(uint64_t), "it travels as numbers");
+_Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
 /* A piece of work that the plan asks for: an algorithm with its parameters. */
 struct wanted {
@@ -85,60 +84,6 @@ struct setup {
     uint64_t refused;
     uint64_t too_large; /* of those, what was refused for its memory */
 };
-
-/* Wait for a collective of the setup.  It is where a job hangs of which not every process runs
- * under collx, so it does not wait in silence. */
-static int finish(struct collx_comm *comm, MPI_Request *request)
-{
-    uint64_t begin = collx_clock_ns();
-    int64_t patience = collx_option_number(COLLX_OPTION_STALL);
-    bool said = patience == 0;
-    int done = 0, error;
-
-    for (unsigned round = 1; !(error = pmpi.Test(request, &done, MPI_STATUS_IGNORE)) && !done;
-         round++) {
-        if (round % 64 == 0 && !said &&
-            (int64_t)((collx_clock_ns() - begin) / 1000000) > patience) {
-            said = true;
-            if (comm->rank == 0)
-                collx_warn("the ranks of %s have been waiting for %.0f s to agree on their routes. "
-                           "Does every rank run under collx? With Open MPI's mpirun, remote nodes "
-                           "need -x LD_PRELOAD",
-                           comm->team.name, (double)patience / 1e3);
-        }
-        sched_yield();
-    }
-    return error;
-}
-
-static int from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes)
-{
-    MPI_Request request;
-    int error =
-        pmpi.Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm, &request);
-
-    return error ? error : finish(comm, &request);
-}
-
-static int from_zero(struct collx_comm *comm, void *data, size_t bytes)
-{
-    MPI_Request request;
-    int error = pmpi.Ibcast(data, (int)bytes, MPI_BYTE, 0, comm->comm, &request);
-
-    return error ? error : finish(comm, &request);
-}
-
-/* Bits that any rank has set, in `count` words. */
-static int any_of(struct collx_comm *comm, uint64_t *words, int count)
-{
-    MPI_Request request;
-    uint64_t all[HELLO_WORDS];
-    int error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
-
-    error = error ? error : finish(comm, &request);
-    memcpy(words, all, (size_t)count * sizeof *all);
-    return error;
-}
 
 /* Everything that must be equal for two processes to work together. */
 static uint64_t collx_version(void)
@@ -168,7 +113,7 @@ static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello 
     if (setup && comm->rank == 0 && setup->policy != collx_policy_builtin())
         hello->policy_size = collx_policy_size(setup->policy);
 
-    int error = any_of(comm, (uint64_t *)hello, HELLO_WORDS);
+    int error = collx_agree_any(comm, (uint64_t *)hello, HELLO_WORDS);
     if (error)
         return error;
     if (hello->collx[0] & hello->collx[1]) {
@@ -186,23 +131,23 @@ static int exchange(struct setup *setup, const struct hello *hello)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_where own = collx_where_own(comm);
-    int error = from_all(comm, &own, setup->where, sizeof own);
+    int error = collx_agree_from_all(comm, &own, setup->where, sizeof own);
 
     if (error)
         return error;
     collx_where_facts(setup->where, comm->size, &comm->facts, setup->places);
     comm->team.places = comm->facts.nodes == 1 ? setup->places : NULL;
     if (hello->policy_size) {
-        error = from_zero(comm,
-                          comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
-                          hello->policy_size);
+        error = collx_agree_from_zero(
+            comm, comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
+            hello->policy_size);
         if (comm->rank != 0)
             setup->policy = &setup->received;
     }
     if (!error && comm->rank != 0)
         collx_policy_adopt(setup->policy);
     if (!error && (hello->name[0] & hello->name[1]))
-        error = from_zero(comm, comm->name, sizeof comm->name);
+        error = collx_agree_from_zero(comm, comm->name, sizeof comm->name);
     return error;
 }
 
@@ -286,7 +231,7 @@ static int map_segment(struct setup *setup, size_t size, int *failed)
             address.error = collx_segment_allocate(comm, &address);
         }
     }
-    int error = from_zero(comm, &address, sizeof address);
+    int error = collx_agree_from_zero(comm, &address, sizeof address);
     *failed = address.error;
     if (comm->rank != 0 && !error && !address.error)
         *failed = collx_segment_open(comm, size, &address);
@@ -427,7 +372,7 @@ static int try_plan(struct setup *setup, bool *again)
     attach(setup);
 
     uint64_t words[2] = {setup->refused, error_bit(failed)};
-    error = any_of(comm, words, 2);
+    error = collx_agree_any(comm, words, 2);
     setup->refused = words[0];
     collx_segment_opened(comm);
     if (!error && words[1]) {

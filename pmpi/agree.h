@@ -1,0 +1,23 @@
+/* What the ranks tell each other while they agree on something: small collectives of the MPI
+ * library itself, which all of them make in the same order.
+ *
+ * It is where a job hangs of which not every process runs under collx, so they do not wait in
+ * silence.  All return 0 or an MPI error.
+ */
+#ifndef COLLX_AGREE_H
+#define COLLX_AGREE_H
+
+#include "pmpi/comm.h"
+
+enum { COLLX_AGREE_WORDS = 8 };
+
+/* `bytes` of each rank, in rank order. */
+int collx_agree_from_all(const struct collx_comm *comm, const void *own, void *all, size_t bytes);
+
+/* `bytes` of rank 0. */
+int collx_agree_from_zero(const struct collx_comm *comm, void *data, size_t bytes);
+
+/* Bits that any rank has set, in `count` words, at most COLLX_AGREE_WORDS. */
+int collx_agree_any(const struct collx_comm *comm, uint64_t *words, int count);
+
+#endif
