@@ -20,6 +20,7 @@ static void report(const char *message)
 static void begin(void)
 {
     collx_comms_begin();
+    collx_setup_begin();
     collx_trace_begin();
 }
 

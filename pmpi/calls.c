@@ -136,11 +136,46 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     return error;
 }
 
+/* Set by all ranks alike, before they make calls. */
+static bool at_once;
+
+void collx_calls_set_up_at_once(bool yes)
+{
+    at_once = yes;
+}
+
+/* Where not even the first calls may go to the MPI library. */
+static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
+{
+    struct collx_comm *comm = slot->state;
+
+    collx_comm_setup(comm);
+    return comm->slot[kind].run(&comm->slot[kind], call);
+}
+
+/* A communicator that nobody knows is looked at before the call, then: so what is none is reported
+ * as a wrong argument of MPI_Comm_test_inter. */
+static int first_at_once(enum collx_kind kind, struct collx_call *call)
+{
+    struct collx_comm *comm = &collx_comm_unknown;
+    int inter;
+
+    if (collx_world_up() && !pmpi.Comm_test_inter((MPI_Comm)call->comm, &inter))
+        comm = collx_comm_add((MPI_Comm)call->comm);
+    if (comm != &collx_comm_unknown)
+        return comm->slot[kind].run(&comm->slot[kind], call);
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    return collx_call_mpi(kind, call);
+}
+
 /* The first call on a communicator: only when MPI has found it good is it looked at, so that what
  * is no communicator is reported by MPI, and calls before MPI_Init or after MPI_Finalize too. */
 static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     (void)slot;
+    if (__builtin_expect(at_once, 0))
+        return first_at_once(kind, call);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
@@ -156,6 +191,10 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     static int warm_##word(struct collx_slot *slot, struct collx_call *call)                       \
     {                                                                                              \
         return warm(KIND, slot, call);                                                             \
+    }                                                                                              \
+    static int set_up_##word(struct collx_slot *slot, struct collx_call *call)                     \
+    {                                                                                              \
+        return set_up(KIND, slot, call);                                                           \
     }                                                                                              \
     static int first_##word(struct collx_slot *slot, struct collx_call *call)                      \
     {                                                                                              \
@@ -181,7 +220,9 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
-    comm->slot[COLLX_BARRIER] = (struct collx_slot){.run = warm_barrier, .state = comm};
-    comm->slot[COLLX_BCAST] = (struct collx_slot){.run = warm_bcast, .state = comm};
-    comm->slot[COLLX_ALLREDUCE] = (struct collx_slot){.run = warm_allreduce, .state = comm};
+    comm->slot[COLLX_BARRIER].run = at_once ? set_up_barrier : warm_barrier;
+    comm->slot[COLLX_BCAST].run = at_once ? set_up_bcast : warm_bcast;
+    comm->slot[COLLX_ALLREDUCE].run = at_once ? set_up_allreduce : warm_allreduce;
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        comm->slot[kind].state = comm;
 }

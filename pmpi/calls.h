@@ -8,6 +8,10 @@
  * has shown that it is used. */
 void collx_calls_begin(struct collx_comm *comm);
 
+/* From now on communicators are set up before their first call, not after a few of them.  All ranks
+ * of the job say the same, before they make calls. */
+void collx_calls_set_up_at_once(bool yes);
+
 /* All further calls go to the MPI library, for `reason` (enum collx_reason). */
 void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned reason);
 

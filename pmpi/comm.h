@@ -115,7 +115,11 @@ extern atomic_int collx_sessions;
 /* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
  * its slots.  Collective.  Afterwards its slots are final, whatever happened. */
 void collx_comm_setup(struct collx_comm *comm);
-/* The opposite, local and without an MPI call. */
+/* MPI_COMM_WORLD has come up: agree on whether communicators are set up before their first call,
+ * not after a few of them.  A policy that demands rank order demands it of every call.  Collective.
+ */
+void collx_setup_begin(void);
+/* The opposite of collx_comm_setup, local and without an MPI call. */
 void collx_comm_teardown(struct collx_comm *comm);
 
 #endif

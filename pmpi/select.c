@@ -7,6 +7,7 @@
 #include "pmpi/select.h"
 
 #include "algorithms/reduce.h"
+#include "base/log.h"
 #include "pmpi/calls.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
@@ -16,16 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An algorithm of a communicator; slot NULL: there is none. */
+struct way {
+    struct collx_slot *slot;
+    bool (*takes)(const void *state, const struct collx_call *call);
+    uint8_t route;
+};
+
 struct option {
     size_t last; /* bytes up to which this one holds */
     uint32_t ops;
-    uint8_t route;
-    bool (*takes)(const void *state, const struct collx_call *call);
-    struct collx_slot *slot; /* NULL: the MPI library */
+    bool rank_order; /* is demanded, which the MPI library does not promise */
+    struct way way, otherwise;
 };
 
 struct collx_selection {
-    int size;       /* ranks of the communicator */
+    const struct collx_comm *comm;
     unsigned calls; /* that went to an algorithm */
     struct option option[];
 };
@@ -43,6 +50,41 @@ static int pass_to_mpi(enum collx_kind kind, struct collx_call *call, unsigned r
     return collx_call_mpi(kind, call);
 }
 
+static inline bool is_taken(const struct way *way, const struct collx_call *call)
+{
+    return !way->takes || way->takes(way->slot->state, call);
+}
+
+static inline int run_way(struct collx_selection *selection, const struct way *way,
+                          struct collx_call *call)
+{
+    call->route = way->route;
+    call->reason = COLLX_REASON_POLICY;
+    if (__builtin_expect(++selection->calls % PROGRESS_EVERY == 0, 0))
+        collx_progress();
+    int error = way->slot->run(way->slot, call);
+    /* What went wrong on the way was on a communicator of ours: now it is this one's. */
+    if (__builtin_expect(error, 0))
+        pmpi.Comm_call_errhandler((MPI_Comm)call->comm, error);
+    return error;
+}
+
+static int run_otherwise(struct collx_selection *selection, const struct option *option,
+                         enum collx_kind kind, struct collx_call *call)
+{
+    static bool said;
+
+    if (option->otherwise.slot && is_taken(&option->otherwise, call))
+        return run_way(selection, &option->otherwise, call);
+    if (option->rank_order && selection->comm->rank == 0)
+        collx_warn_once(&said,
+                        "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
+                        "its own, although the policy demands order: rank: collx has no way for "
+                        "elements of that size. Smaller ones, and more of them, have one",
+                        collx_kind_name(kind), call->elem_bytes, selection->comm->label);
+    return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
+}
+
 static inline int choose(struct collx_selection *selection, enum collx_kind kind,
                          struct collx_call *call)
 {
@@ -51,19 +93,11 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
     /* Ascending, and the last one has no end. */
     while (call->bytes > option->last || !(option->ops >> call->op_kind & 1))
         option++;
-    if (!option->slot)
+    if (!option->way.slot)
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
-    if (option->takes && !option->takes(option->slot->state, call))
-        return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
-    call->route = option->route;
-    call->reason = COLLX_REASON_POLICY;
-    if (__builtin_expect(++selection->calls % PROGRESS_EVERY == 0, 0))
-        collx_progress();
-    int error = option->slot->run(option->slot, call);
-    /* What went wrong on the way was on a communicator of ours: now it is this one's. */
-    if (__builtin_expect(error, 0))
-        pmpi.Comm_call_errhandler((MPI_Comm)call->comm, error);
-    return error;
+    if (!is_taken(&option->way, call))
+        return run_otherwise(selection, option, kind, call);
+    return run_way(selection, &option->way, call);
 }
 
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
@@ -101,7 +135,7 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
     struct collx_selection *selection = slot->state;
     struct collx_datatype room;
 
-    if (call->root < 0 || call->root >= selection->size || !describe(call, &room))
+    if (call->root < 0 || call->root >= selection->comm->size || !describe(call, &room))
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = COLLX_OP_NONE;
     return choose(selection, COLLX_BCAST, call);
@@ -134,15 +168,15 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     return choose(slot->state, COLLX_ALLREDUCE, call);
 }
 
-static struct collx_attached *find(struct collx_comm *comm, const struct collx_choice *choice)
+static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,
+                       const struct collx_args *args)
 {
-    for (int i = 0; i < comm->attached_count; i++) {
+    for (int i = 0; algorithm && i < comm->attached_count; i++) {
         struct collx_attached *attached = &comm->attached[i];
-        if (attached->algorithm == choice->algorithm &&
-            !memcmp(&attached->args, &choice->args, sizeof choice->args))
-            return attached;
+        if (attached->algorithm == algorithm && !memcmp(&attached->args, args, sizeof *args))
+            return (struct way){&attached->slot, algorithm->takes, attached->route};
     }
-    return NULL;
+    return (struct way){NULL, NULL, 0};
 }
 
 int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
@@ -161,18 +195,15 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
         calloc(1, sizeof *selection + (size_t)count * sizeof(struct option));
     if (!selection)
         return -ENOMEM;
-    selection->size = comm->size;
+    selection->comm = comm;
     for (int i = 0; i < count; i++) {
         struct option *option = &selection->option[i];
         option->last =
             choices[i].bytes.last == INT64_MAX ? SIZE_MAX : (size_t)choices[i].bytes.last;
         option->ops = choices[i].ops;
-        struct collx_attached *attached = choices[i].algorithm ? find(comm, &choices[i]) : NULL;
-        if (attached) {
-            option->slot = &attached->slot;
-            option->takes = attached->algorithm->takes;
-            option->route = attached->route;
-        }
+        option->rank_order = choices[i].rank_order;
+        option->way = find(comm, choices[i].algorithm, &choices[i].args);
+        option->otherwise = find(comm, choices[i].otherwise, &choices[i].otherwise_args);
     }
     comm->selection[kind] = selection;
     return 0;

@@ -65,7 +65,7 @@ struct wanted {
     size_t space;
 };
 
-enum { WANTED = COLLX_ROUTED * COLLX_CHOICES };
+enum { WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
 
 /* In `refused`, beside bit i for collx_algorithms[i]: no memory for the choices themselves. */
 #define REFUSED_ALL ((uint64_t)1 << 63)
@@ -171,6 +171,29 @@ static void plan(struct setup *setup)
     }
 }
 
+/* `algorithm`, unless that is NULL, is wanted with these parameters: maybe known already.  Returns
+ * how much of the segment it adds. */
+static size_t want(struct setup *setup, const struct collx_algorithm *algorithm,
+                   const struct collx_args *args)
+{
+    struct wanted *wanted = &setup->wanted[setup->wanted_count];
+    bool known = !algorithm;
+
+    for (const struct wanted *each = setup->wanted; each < wanted && !known; each++)
+        known = collx_algorithms[each->algorithm] == algorithm &&
+                !memcmp(&each->args, args, sizeof each->args);
+    if (known)
+        return 0;
+    *wanted = (struct wanted){.args = *args};
+    while (collx_algorithms[wanted->algorithm] != algorithm)
+        wanted->algorithm++;
+    if (algorithm->space)
+        wanted->space = algorithm->space(&setup->comm->facts, args);
+    wanted->space = (wanted->space + COLLX_LINE - 1) & ~(size_t)(COLLX_LINE - 1);
+    setup->wanted_count++;
+    return wanted->space;
+}
+
 /* What the plan asks for, each piece once, and the size of the segment for all of them; 0: they
  * need none. */
 static size_t list_wanted(struct setup *setup)
@@ -178,27 +201,12 @@ static size_t list_wanted(struct setup *setup)
     size_t size = 0;
 
     setup->wanted_count = 0;
-    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++) {
             const struct collx_choice *choice = &setup->choice[kind][i];
-            struct wanted *wanted = &setup->wanted[setup->wanted_count];
-            bool known = !choice->algorithm;
-
-            for (const struct wanted *each = setup->wanted; each < wanted && !known; each++)
-                known = collx_algorithms[each->algorithm] == choice->algorithm &&
-                        !memcmp(&each->args, &choice->args, sizeof each->args);
-            if (known)
-                continue;
-            *wanted = (struct wanted){.args = choice->args};
-            while (collx_algorithms[wanted->algorithm] != choice->algorithm)
-                wanted->algorithm++;
-            if (choice->algorithm->space)
-                wanted->space = choice->algorithm->space(&setup->comm->facts, &choice->args);
-            wanted->space = (wanted->space + COLLX_LINE - 1) & ~(size_t)(COLLX_LINE - 1);
-            size += wanted->space;
-            setup->wanted_count++;
+            size += want(setup, choice->algorithm, &choice->args);
+            size += want(setup, choice->otherwise, &choice->otherwise_args);
         }
-    }
     return size ? size + sizeof(struct collx_crowd) : 0;
 }
 
@@ -474,6 +482,22 @@ static void explain(const struct setup *setup)
     explain_memory(setup);
 }
 
+/* What the policy demands and nothing can do is not done in silence. */
+static void report_unordered(const struct setup *setup)
+{
+    static bool said;
+
+    for (int kind = 0; setup->comm->rank == 0 && kind < COLLX_ROUTED; kind++)
+        for (int i = 0; i < setup->count[kind]; i++)
+            if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)
+                collx_warn_once(
+                    &said,
+                    "the policy %s demands order: rank of %s, but nothing that combines "
+                    "so could be set up on %s: the MPI library does it, in an order of "
+                    "its own. COLLX_VERBOSE=1 tells why",
+                    setup->policy->source, collx_kind_name((unsigned)kind), setup->comm->label);
+}
+
 void collx_comm_setup(struct collx_comm *comm)
 {
     int keep = errno;
@@ -496,6 +520,8 @@ void collx_comm_setup(struct collx_comm *comm)
         else
             collx_select_install(comm, (enum collx_kind)kind);
     }
+    if (!error)
+        report_unordered(setup);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
     comm->team.places = NULL;
@@ -506,4 +532,16 @@ void collx_comm_setup(struct collx_comm *comm)
 void collx_comm_teardown(struct collx_comm *comm)
 {
     detach(comm);
+}
+
+void collx_setup_begin(void)
+{
+    struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
+    uint64_t at_once = 0;
+
+    pmpi.Comm_rank(world.comm, &world.rank);
+    if (world.rank == 0)
+        at_once = collx_policy_orders(collx_policy_own());
+    if (!collx_agree_from_zero(&world, &at_once, sizeof at_once))
+        collx_calls_set_up_at_once(at_once);
 }

@@ -114,14 +114,16 @@ static char *format_comm(const struct question *q, char *text, size_t size)
  * rule can do is left to the MPI library. */
 static uint32_t find_runner(const struct question *q, uint32_t rule, char *runs, size_t size)
 {
+    const struct collx_rule *at = rule == UINT32_MAX ? NULL : &q->policy->rule[rule];
     const struct collx_algorithm *algorithm;
+    const struct collx_use *use;
     char why[COLLX_WHY_MAX];
     uint32_t i = 0;
 
-    for (; rule != UINT32_MAX && i < q->policy->rule[rule].uses; i++)
-        if (collx_use_fits(&q->policy->rule[rule].use[i], q->facts, q->kind, q->refused, &algorithm,
-                           why, sizeof why) == 0) {
-            format_use(&q->policy->rule[rule].use[i], q->kind, runs, size);
+    for (; at && (use = collx_rule_use(at, q->kind, i)); i++)
+        if (collx_use_fits(at, use, q->facts, q->kind, q->refused, &algorithm, why, sizeof why) ==
+            0) {
+            format_use(use, q->kind, runs, size);
             return i;
         }
     snprintf(runs, size, "pmpi");
@@ -132,15 +134,29 @@ static uint32_t find_runner(const struct question *q, uint32_t rule, char *runs,
 static void say_reasons(const struct listener *to, const char *indent, const struct question *q,
                         uint32_t rule, uint32_t runner)
 {
+    const struct collx_rule *at = &q->policy->rule[rule];
     const struct collx_algorithm *algorithm;
     char name[COLLX_WHY_MAX / 2], why[COLLX_WHY_MAX];
 
     for (uint32_t i = 0; i < runner; i++) {
-        const struct collx_use *use = &q->policy->rule[rule].use[i];
+        const struct collx_use *use = collx_rule_use(at, q->kind, i);
 
-        collx_use_fits(use, q->facts, q->kind, q->refused, &algorithm, why, sizeof why);
+        collx_use_fits(at, use, q->facts, q->kind, q->refused, &algorithm, why, sizeof why);
         say(to, "%snot %s: %s", indent, format_use(use, q->kind, name, sizeof name), why);
     }
+}
+
+/* What `order: rank` makes of it. */
+static void say_order(const struct listener *to, const char *indent,
+                      const struct collx_choice *choice)
+{
+    if (choice->rank_order && !choice->algorithm)
+        say(to, "%sso not in rank order, which the rule demands", indent);
+    else if (choice->rank_order)
+        say(to, "%sin rank order%s%s%s%s", indent, choice->otherwise ? "; what " : "",
+            choice->otherwise ? choice->algorithm->name : "",
+            choice->otherwise ? " does not take goes to " : "",
+            choice->otherwise ? choice->otherwise->name : "");
 }
 
 static void explain_all(const struct listener *to, const struct question *q)
@@ -166,6 +182,7 @@ static void explain_all(const struct listener *to, const struct question *q)
             collx_kind_reduces(q->kind) ? ops : "-", rule, text);
         if (choice[i].rule != UINT32_MAX)
             say_reasons(to, "      ", q, choice[i].rule, runner);
+        say_order(to, "      ", &choice[i]);
     }
 }
 
@@ -198,6 +215,7 @@ static void explain_one(const struct listener *to, const struct question *q, int
 {
     char text[LINE / 2], why[COLLX_WHY_MAX], name[sizeof q->policy->source];
     const struct collx_policy *policy = q->policy;
+    const struct collx_use *use;
     uint32_t rule = 0;
 
     format_comm(q, text, sizeof text);
@@ -223,9 +241,12 @@ static void explain_one(const struct listener *to, const struct question *q, int
     uint32_t runner = find_runner(q, rule, text, sizeof text);
     say(to, "  runs    %s", text);
     say_reasons(to, "          ", q, rule, runner);
-    for (uint32_t i = runner + 1; i < policy->rule[rule].uses; i++)
-        say(to, "          not %s: %s comes first",
-            format_use(&policy->rule[rule].use[i], q->kind, why, sizeof why), text);
+    for (uint32_t i = runner + 1; (use = collx_rule_use(&policy->rule[rule], q->kind, i)); i++)
+        say(to, "          not %s: %s comes first", format_use(use, q->kind, why, sizeof why),
+            text);
+    struct collx_choice choice = {.rule = rule};
+    collx_choice_decide(&choice, policy, q->facts, q->kind, q->refused);
+    say_order(to, "          ", &choice);
 }
 
 void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,

@@ -13,11 +13,20 @@ bool collx_glob(const char *pattern, const char *text);
 int collx_rule_fits(const struct collx_rule *rule, const struct collx_facts *facts,
                     const char *comm_name, enum collx_kind kind, char *why, size_t size);
 
-/* Whether a candidate can run.  0 and the algorithm (NULL: pmpi), or COLLX_EUNFIT and the reason
- * in `why`. */
-int collx_use_fits(const struct collx_use *use, const struct collx_facts *facts,
-                   enum collx_kind kind, uint64_t refused, const struct collx_algorithm **algorithm,
-                   char *why, size_t size);
+/* Candidate number `i` of a rule for a collective, or NULL: there are no more.  After those that
+ * the rule names comes the last resort of `order: rank`. */
+const struct collx_use *collx_rule_use(const struct collx_rule *rule, enum collx_kind kind,
+                                       uint32_t i);
+
+/* Whether a candidate of a rule can run.  0 and the algorithm (NULL: pmpi), or COLLX_EUNFIT and the
+ * reason in `why`. */
+int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
+                   const struct collx_facts *facts, enum collx_kind kind, uint64_t refused,
+                   const struct collx_algorithm **algorithm, char *why, size_t size);
+
+/* From its rule: everything else of a choice but bytes and ops, which is zero. */
+void collx_choice_decide(struct collx_choice *choice, const struct collx_policy *policy,
+                         const struct collx_facts *facts, enum collx_kind kind, uint64_t refused);
 
 static inline bool collx_range_has(const struct collx_range *range, int64_t value)
 {
@@ -28,6 +37,12 @@ static inline bool collx_range_has(const struct collx_range *range, int64_t valu
 static inline bool collx_kind_reduces(enum collx_kind kind)
 {
     return kind == COLLX_ALLREDUCE;
+}
+
+/* Whether the rule demands the order of the ranks of this collective. */
+static inline bool collx_rule_orders(const struct collx_rule *rule, enum collx_kind kind)
+{
+    return rule->order == COLLX_ORDER_RANK && collx_kind_reduces(kind);
 }
 
 #endif

@@ -70,17 +70,38 @@ static bool is_refused(const struct collx_algorithm *algorithm, uint64_t refused
     return false;
 }
 
-int collx_use_fits(const struct collx_use *use, const struct collx_facts *facts,
-                   enum collx_kind kind, uint64_t refused, const struct collx_algorithm **algorithm,
-                   char *why, size_t size)
+const struct collx_use *collx_rule_use(const struct collx_rule *rule, enum collx_kind kind,
+                                       uint32_t i)
 {
+    static const struct collx_use last_resort = {.name = "ordered"};
+
+    if (i < rule->uses)
+        return &rule->use[i];
+    for (uint32_t named = 0; named < rule->uses; named++)
+        if (strcmp(rule->use[named].name, last_resort.name) == 0)
+            return NULL;
+    return i == rule->uses && collx_rule_orders(rule, kind) ? &last_resort : NULL;
+}
+
+int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
+                   const struct collx_facts *facts, enum collx_kind kind, uint64_t refused,
+                   const struct collx_algorithm **algorithm, char *why, size_t size)
+{
+    const bool orders = collx_rule_orders(rule, kind);
+
     *algorithm = NULL;
-    if (strcmp(use->name, "pmpi") == 0)
-        return 0;
+    if (strcmp(use->name, "pmpi") == 0) {
+        snprintf(why, size, "the MPI library does not promise order: rank");
+        return orders ? COLLX_EUNFIT : 0;
+    }
 
     const struct collx_algorithm *found = collx_algorithm_find(kind, use->name);
     if (!found) {
         snprintf(why, size, "there is no %s for %s", use->name, collx_kind_name(kind));
+        return COLLX_EUNFIT;
+    }
+    if (orders && !found->rank_order) {
+        snprintf(why, size, "it does not combine in the order of the ranks");
         return COLLX_EUNFIT;
     }
     if (is_refused(found, refused)) {
@@ -118,22 +139,32 @@ static int find_intervals(const struct collx_policy *policy, uint64_t fitting,
     return count;
 }
 
-static void decide(struct collx_choice *choice, const struct collx_policy *policy,
-                   const struct collx_facts *facts, enum collx_kind kind, uint64_t refused)
+void collx_choice_decide(struct collx_choice *choice, const struct collx_policy *policy,
+                         const struct collx_facts *facts, enum collx_kind kind, uint64_t refused)
 {
+    const struct collx_algorithm *found;
+    const struct collx_use *use;
     char why[COLLX_WHY_MAX];
 
-    choice->algorithm = NULL;
-    memset(&choice->args, 0, sizeof choice->args);
     if (choice->rule == UINT32_MAX)
         return;
     const struct collx_rule *rule = &policy->rule[choice->rule];
-    for (uint32_t i = 0; i < rule->uses; i++)
-        if (collx_use_fits(&rule->use[i], facts, kind, refused, &choice->algorithm, why,
-                           sizeof why) == 0) {
-            choice->args = rule->use[i].args[kind];
+    choice->rank_order = collx_rule_orders(rule, kind);
+    for (uint32_t i = 0; (use = collx_rule_use(rule, kind, i)); i++) {
+        if (collx_use_fits(rule, use, facts, kind, refused, &found, why, sizeof why))
+            continue;
+        if (!choice->algorithm) {
+            choice->algorithm = found;
+            choice->args = use->args[kind];
+            /* What it does not take the MPI library does, as a rule. */
+            if (!choice->rank_order || !found->takes)
+                return;
+        } else if (found != choice->algorithm) {
+            choice->otherwise = found;
+            choice->otherwise_args = use->args[kind];
             return;
         }
+    }
 }
 
 /* The choices for one interval.  Returns how many, or -E2BIG. */
@@ -202,6 +233,6 @@ int collx_policy_plan(const struct collx_policy *policy, const struct collx_fact
         }
     }
     for (int c = 0; c < count; c++)
-        decide(&choices[c], policy, facts, kind, refused);
+        collx_choice_decide(&choices[c], policy, facts, kind, refused);
     return count;
 }

@@ -11,6 +11,15 @@ size_t collx_policy_size(const struct collx_policy *policy)
     return offsetof(struct collx_policy, rule) + policy->rules * sizeof policy->rule[0];
 }
 
+bool collx_policy_orders(const struct collx_policy *policy)
+{
+    bool orders = false;
+
+    for (uint32_t r = 0; r < policy->rules; r++)
+        orders |= policy->rule[r].order != COLLX_ORDER_ANY;
+    return orders;
+}
+
 const struct collx_policy *collx_policy_builtin(void)
 {
     static const struct collx_policy builtin = {

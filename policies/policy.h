@@ -26,11 +26,19 @@ struct collx_use {
     struct collx_args args[COLLX_ROUTED];
 };
 
+/* In which order a reduction combines what the ranks contribute. */
+enum collx_order {
+    COLLX_ORDER_ANY,  /* as the algorithm does it */
+    COLLX_ORDER_RANK, /* rank 0, 1, 2, … from the left, wherever the ranks are */
+};
+
 struct collx_rule {
     uint32_t line;  /* where it stands in the file; 0 in the built-in policy */
     uint32_t kinds; /* 1 << enum collx_kind */
     uint32_t ops;   /* 1 << enum collx_op; all ones: any, also for what has no op */
     uint32_t uses;  /* how many of use[] there are; at least one */
+    uint32_t order; /* enum collx_order; of those of its collectives that reduce */
+    uint32_t pad;
     struct collx_range ranks, nodes, node_ranks, bytes;
     char comm[COLLX_PATTERN_MAX]; /* glob: * is any text, ? any character */
     struct collx_use use[COLLX_POLICY_USES];
@@ -59,6 +67,9 @@ size_t collx_policy_size(const struct collx_policy *policy);
 /* The policy that holds without a file; the same as policies/default.yaml, which a test checks. */
 const struct collx_policy *collx_policy_builtin(void);
 
+/* Whether any of its rules demands an order. */
+bool collx_policy_orders(const struct collx_policy *policy);
+
 /* Set the options that the policy asks for; every rank does so for the policy that it was handed.
  * What the environment has set stays. */
 void collx_policy_apply_options(const struct collx_policy *policy);
@@ -70,6 +81,11 @@ struct collx_choice {
     uint32_t rule;                           /* index into policy->rule; UINT32_MAX: none matched */
     const struct collx_algorithm *algorithm; /* NULL: the MPI library's own */
     struct collx_args args;
+    /* Of COLLX_ORDER_RANK, which the MPI library does not promise: where `algorithm` is NULL, or
+     * neither it nor `otherwise` takes a call, what the policy asks for is not there. */
+    bool rank_order;
+    const struct collx_algorithm *otherwise; /* for calls that `algorithm` does not take; or NULL */
+    struct collx_args otherwise_args;
 };
 
 /* All choices for one collective on one communicator: disjoint, covering every size and op, at

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "policies/match.h"
 #include "policies/yaml.h"
 
 #include <errno.h>
@@ -188,24 +189,56 @@ static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct c
     }
 }
 
+static void read_order(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+                       struct collx_rule *rule)
+{
+    static const char *const words[] = {
+        [COLLX_ORDER_ANY] = "any", [COLLX_ORDER_RANK] = "rank", NULL};
+    char word[COLLX_VALUE_MAX], hint[COLLX_WHY_MAX / 2];
+    struct collx_nearest nearest = {.word = word};
+    bool reduces = false;
+
+    for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)
+        reduces |= (rule->kinds >> kind & 1) && collx_kind_reduces(kind);
+    if (!reduces)
+        collx_yaml_complain(yaml, key,
+                            "'order' is about reductions, and none of the collectives of this rule "
+                            "is one; leave it out");
+    if (!collx_yaml_text(yaml, node, key, word, sizeof word))
+        return;
+    for (uint32_t i = 0; words[i]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            rule->order = i;
+            return;
+        }
+        collx_nearest_offer(&nearest, words[i]);
+    }
+    collx_yaml_complain(yaml, collx_yaml_place(node, key), "'%.40s' is not an order%s", word,
+                        collx_nearest_hint(&nearest, hint, sizeof hint));
+}
+
 static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
                       struct collx_rule *rule)
 {
-    enum { MATCH, USE };
-    static const char *const keys[] = {"match", "use", NULL};
-    struct collx_pair pair, use = {.value = NULL};
+    enum { MATCH, ORDER, USE };
+    static const char *const keys[] = {"match", "order", "use", NULL};
+    struct collx_pair pair, use = {.value = NULL}, order = {.value = NULL};
     struct collx_place place = collx_yaml_place(node, key);
-    bool has_use = false;
+    bool has_use = false, has_order = false;
     void *state = NULL;
 
     *rule = any_rule;
     rule->line = (uint32_t)place.line;
-    if (!collx_yaml_is_mapping(yaml, node, key, "a rule", "keys: match and use"))
+    if (!collx_yaml_is_mapping(yaml, node, key, "a rule", "keys: match, order and use"))
         return;
     while (collx_yaml_pair(yaml, node, &state, &pair)) {
         switch (find_word(yaml, pair.place, pair.key, keys, "in a rule")) {
         case MATCH:
             read_match(yaml, pair.value, pair.place, rule);
+            break;
+        case ORDER:
+            order = pair;
+            has_order = true;
             break;
         case USE:
             use = pair;
@@ -213,7 +246,9 @@ static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct coll
             break;
         }
     }
-    /* Last, for what may be used depends on the collectives. */
+    /* Last, for what may be said depends on the collectives. */
+    if (has_order)
+        read_order(yaml, order.value, order.place, rule);
     if (has_use)
         collx_use_read(yaml, use.value, use.place, rule);
     else

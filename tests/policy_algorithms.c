@@ -25,6 +25,12 @@ static int ports(const struct collx_facts *facts, const struct collx_args *args,
     return COLLX_EUNFIT;
 }
 
+static bool small_elements(const void *state, const struct collx_call *call)
+{
+    (void)state;
+    return call->elem_bytes < 100;
+}
+
 static const char *const modes[] = {"notify", "exchange", NULL};
 
 static const struct collx_param nx_params[] = {
@@ -43,14 +49,19 @@ static const struct collx_param nx_barrier_params[] = {
 static const struct collx_algorithm all[] = {
     {.name = "shm", .kind = COLLX_BARRIER, .query = one_node},
     {.name = "shm", .kind = COLLX_BCAST, .query = one_node},
-    {.name = "shm", .kind = COLLX_ALLREDUCE, .query = one_node},
+    {.name = "shm",
+     .kind = COLLX_ALLREDUCE,
+     .query = one_node,
+     .rank_order = true,
+     .takes = small_elements},
     {.name = "nx", .kind = COLLX_BARRIER, .query = ports, .params = nx_barrier_params},
     {.name = "nx", .kind = COLLX_ALLREDUCE, .query = ports, .params = nx_params},
     {.name = "tree", .kind = COLLX_BCAST, .query = ports},
+    {.name = "ordered", .kind = COLLX_ALLREDUCE, .query = ports, .rank_order = true},
 };
 
 const struct collx_algorithm *const collx_algorithms[] = {&all[0], &all[1], &all[2], &all[3],
-                                                          &all[4], &all[5], NULL};
+                                                          &all[4], &all[5], &all[6], NULL};
 
 const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const char *name)
 {

@@ -41,6 +41,10 @@ std::string plan(const collx_policy &policy, const collx_facts &facts, const cha
                  choice[i].ops, (int)choice[i].rule,
                  choice[i].algorithm ? choice[i].algorithm->name : "pmpi");
         text += line;
+        if (choice[i].otherwise)
+            text += std::string(" else ") + choice[i].otherwise->name;
+        if (choice[i].rank_order)
+            text += " in rank order";
     }
     return text;
 }
@@ -101,6 +105,34 @@ TEST(PolicyPlan, PassesOverWhatWasRefused)
     ASSERT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_BARRIER, 1 << 0, choice, 4), 1);
     EXPECT_EQ(choice[0].args.value[0], 1) << "the barrier's first parameter is another one";
     EXPECT_EQ(choice[0].args.value[1], 4);
+}
+
+/* Only what guarantees it; `ordered` where nothing of that runs, or does not take a call. */
+TEST(PolicyPlan, KeepsRankOrder)
+{
+    const uint64_t no_ordered = 1 << 6;
+    auto policy = policy_of(" - order: rank\n   use: [nx, shm, pmpi]\n");
+
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE),
+              "any ffffffff 0 shm else ordered in rank order");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_ALLREDUCE),
+              "any ffffffff 0 ordered in rank order");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, no_ordered),
+              "any ffffffff 0 shm in rank order");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_ALLREDUCE, no_ordered),
+              "any ffffffff 0 pmpi in rank order")
+        << "nothing has it, which the plan tells";
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_BARRIER), "any ffffffff 0 nx")
+        << "what does not reduce has no order";
+
+    EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: [ordered, shm]\n"), one_node, "x",
+                   COLLX_ALLREDUCE),
+              "any ffffffff 0 ordered in rank order")
+        << "what is named comes in the order in which it is named";
+    EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: pmpi\n"), one_node, "x", COLLX_ALLREDUCE),
+              "any ffffffff 0 ordered in rank order");
+    EXPECT_EQ(plan(*policy_of(" - order: any\n   use: nx\n"), one_node, "x", COLLX_ALLREDUCE),
+              "any ffffffff 0 nx");
 }
 
 TEST(PolicyPlan, SaysWhenThereIsNoRoom)
@@ -277,6 +309,30 @@ TEST(PolicyExplain, Table)
                      "  bytes                op           rule       runs",
                      "  -                    -            line 7     pmpi",
                      "      not shm: it could not be set up on all ranks"}));
+}
+
+TEST(PolicyExplain, RankOrder)
+{
+    auto policy = policy_of(" - order: rank\n   use: [nx, shm, pmpi]\n");
+
+    EXPECT_EQ(
+        explain(*policy, one_node, COLLX_ALLREDUCE, 8),
+        Lines({"allreduce of 8, op sum, on MPI_COMM_WORLD: 8 ranks on 1 node; policy "
+               "site.yaml",
+               "  rule    line 3", "  runs    shm",
+               "          not nx: it does not combine in the order of the ranks",
+               "          not pmpi: shm comes first", "          not ordered: shm comes first",
+               "          in rank order; what shm does not take goes to ordered"}));
+    EXPECT_EQ(explain(*policy, four_nodes, COLLX_ALLREDUCE, -1, 1 << 6),
+              Lines({"allreduce on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy "
+                     "site.yaml",
+                     "  bytes                op           rule       runs",
+                     "  any                  any          line 3     pmpi",
+                     "      not nx: it does not combine in the order of the ranks",
+                     "      not shm: spans 4 nodes; shm needs all ranks on one",
+                     "      not pmpi: the MPI library does not promise order: rank",
+                     "      not ordered: it could not be set up on all ranks",
+                     "      so not in rank order, which the rule demands"}));
 }
 
 } // namespace

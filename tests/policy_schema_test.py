@@ -58,6 +58,8 @@ for use, right in [
     ([], False), (None, False), (["nx(n=6", "mode=exchange)"], False), ({"nx": 6}, False),
 ]:
     expect(right, f"use: {use}", {"version": 1, "rules": [{"use": use}]})
+for order, right in [("rank", True), ("any", True), ("ranks", False), (None, False)]:
+    expect(right, f"order: {order}", {"version": 1, "rules": [{"order": order, "use": "shm"}]})
 for options, right in [
     ({"stall": "60s", "spin": -1, "verbose": 1}, True), ({"stall": 30}, False),
     ({"kernels": "avx2"}, True), ({"kernels": "sse"}, False),
@@ -69,7 +71,8 @@ with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
     file.write("version: 1\noptions: { qqqqqqqq: 1 }\nrules:\n"
                "  - { match: { qqqqqqqq: 1 }, use: shm }\n"
                "  - { match: { op: qqqqqqqq }, use: shm }\n"
-               "  - { match: { collective: qqqqqqqq }, use: shm }\n")
+               "  - { match: { collective: qqqqqqqq }, use: shm }\n"
+               "  - { order: qqqqqqqq, use: shm }\n")
     file.flush()
     said = subprocess.run([sys.argv[2], "policy", "check", file.name], stderr=subprocess.PIPE,
                           text=True, check=False).stderr
@@ -80,6 +83,7 @@ in_schema = [
     set(definitions["match"]["properties"]),
     set(definitions["op"]["enum"]),
     set(definitions["collective"]["enum"]),
+    set(definitions["rule"]["properties"]["order"]["enum"]),
 ]
 if lists != in_schema:
     print(f"FAIL: the reader knows {lists}, the schema {in_schema}")

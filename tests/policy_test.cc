@@ -25,6 +25,7 @@ TEST(PolicyRead, TakesEverythingThatARuleCanSay)
                   "\n"
                   "  - match:\n"
                   "      op: [sum, user]\n"
+                  "    order: rank\n"
                   "    use: shm\n");
     const collx_policy &policy = *reading.policy;
 
@@ -53,12 +54,14 @@ TEST(PolicyRead, TakesEverythingThatARuleCanSay)
     EXPECT_STREQ(first.use[0].name, "nx");
     EXPECT_STREQ(first.use[1].name, "shm");
     EXPECT_STREQ(first.use[2].name, "pmpi");
+    EXPECT_EQ(first.order, COLLX_ORDER_ANY);
 
     EXPECT_EQ(second.line, 9u);
     EXPECT_EQ(second.kinds, (1u << COLLX_ROUTED) - 1);
     EXPECT_EQ(second.ops, 1u << COLLX_OP_SUM | 1u << COLLX_OP_USER);
     EXPECT_STREQ(second.comm, "*");
     ASSERT_EQ(second.uses, 1u);
+    EXPECT_EQ(second.order, COLLX_ORDER_RANK);
 }
 
 TEST(PolicyRead, GivesEachCollectiveItsOwnParameters)
@@ -127,7 +130,13 @@ const Case words[] = {
      "with *"},
     {" - match: ranks\n   use: shm\n", "3:11: match has to be keys, such as { bytes: ..8KiB }"},
     {" - match:\n   use: shm\n", "3:4: match has to be keys, such as { bytes: ..8KiB }"},
-    {" - shm\n", "3:4: a rule has to be keys: match and use"},
+    {" - shm\n", "3:4: a rule has to be keys: match, order and use"},
+    {" - order: ranks\n   use: shm\n", "3:11: 'ranks' is not an order; did you mean 'rank'?"},
+    {" - order: [any, rank]\n   use: shm\n",
+     "3:12: one value has to stand here, not a list or keys"},
+    {" - match: { collective: [barrier, bcast] }\n   order: rank\n   use: shm\n",
+     "4:4: 'order' is about reductions, and none of the collectives of this rule is one; leave it "
+     "out"},
     {"   use: shm\n", "3:4: rules has to be a list, each beginning with '- '"},
 };
 
@@ -159,7 +168,7 @@ const Case uses[] = {
     {" - use:\n", "3:4: nothing stands here; write a value or leave the key out"},
     {" - use: [shmm, pmpi]\n", "3:10: 'shmm' is not an algorithm; did you mean 'shm'?"},
     {" - use: [shm, hypercube]\n",
-     "3:15: 'hypercube' is not an algorithm; there are shm, nx, tree, pmpi"},
+     "3:15: 'hypercube' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
     {" - match: { collective: bcast }\n   use: [nx, pmpi]\n",
      "4:10: 'nx' does none of the collectives of this rule; there are shm, tree, pmpi"},
     {" - use: [pmpi, shm]\n",

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""usage: run_order.py BUILD MPI LAUNCHER
+
+With `order: rank` in a policy, reductions combine rank 0, 1, 2, … from the left: the same bits on
+one node and on several, through shared memory, without any, and as computed by one rank alone.  The
+program is tests/programs/order.c."""
+
+import re
+import sys
+from pathlib import Path
+
+from job import Mpi, Report, check, main, run
+
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+collx = build / "libcollx.so"
+program = build / "tests" / "programs" / f"order-{mpi_name}"
+
+DEMAND = "version: 1\nrules:\n  - order: rank\n    use: [{use}]\n"
+
+
+class Job:
+    def __init__(self, folder, ranks, words=(), env=None, use="shm, pmpi", traced=True):
+        number = len(list(folder.iterdir()))
+        policy = folder / f"policy-{number}.yaml"
+        policy.write_text(DEMAND.format(use=use))
+        env = {"LD_PRELOAD": collx, "COLLX_POLICY": policy, **(env or {})}
+        if traced:
+            env["COLLX_TRACE"] = folder / f"trace-{number}"
+            env["COLLX_TRACE"].mkdir()
+        self.result = run(mpi.command(ranks, [program, *words], env), timeout=120).expect()
+        found = re.search(r"^bits (\w+)\ngood$", self.result.out, re.M)
+        check(found, f"not at its end\n{self.result.out}{self.result.err}")
+        self.bits = found[1]
+        if traced:
+            self.routes = {}
+            for row in Report(build, env["COLLX_TRACE"]).json["rows"]:
+                if row["collective"] == "MPI_Allreduce":
+                    key = row["route"], row["reason"]
+                    self.routes[key] = self.routes.get(key, 0) + row["calls"]
+
+    def went(self, *routes):
+        check(set(self.routes) == {(route, "policy") for route in routes}, f"{self.routes}")
+        return self
+
+
+def same_bits(ranks):
+    """Every placement of so many ranks, and every way that their calls can go."""
+
+    def case(folder):
+        job = Job(folder, ranks).went("shm")
+        job.result.expect_quiet()
+        bits = {"one node": job.bits}
+        for size in (1, 2, 3):
+            job = Job(folder, ranks, env={"COLLX_NODE_SIZE": size}).went(
+                "shm" if ranks <= size else "ordered")
+            job.result.expect_quiet()
+            bits[f"nodes of {size}"] = job.bits
+        # One rank alone needs none.
+        job = Job(folder, ranks, env={"COLLX_MEMORY": 0}).went("ordered" if ranks > 1 else "shm")
+        bits["no memory"] = job.bits
+        bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
+        check(len(set(bits.values())) == 1, f"{bits}")
+
+    return case
+
+
+def nothing_takes_it(folder):
+    job = Job(folder, 2, ["huge-element"])
+    check(job.routes == {("pmpi", "not taken"): 2}, f"{job.routes}")
+    lines = [line for line in job.result.err.splitlines() if "order: rank" in line]
+    check(len(lines) == 1 and "200000 bytes" in lines[0], job.result.err)
+
+
+def communicators_come_and_go(folder):
+    """Each has a communicator of its own for messages: none is left behind, for MPI has only some
+    thousands."""
+    job = Job(folder, 2, ["come-and-go", 3000], {"COLLX_NODE_SIZE": 1}, traced=False)
+    job.result.expect_quiet()
+
+
+def policy_elsewhere_alone(folder):
+    """The policy of rank 0 holds for all from the first call on, whatever the others have."""
+    policy = folder / "policy.yaml"
+    policy.write_text(DEMAND.format(use="shm"))
+    for there in (0, 1):
+        script = folder / "by-rank"
+        script.write_text(f"""#!/bin/sh
+[ ${{PMIX_RANK:-$PMI_RANK}} = {there} ] && export COLLX_POLICY={policy}
+LD_PRELOAD={collx} exec {program} come-and-go 10
+""")
+        script.chmod(0o755)
+        trace = folder / f"trace-{there}"
+        trace.mkdir()
+        result = run(mpi.command(2, [script], {"COLLX_TRACE": trace})).expect().expect_quiet()
+        check("good" in result.out, result.out + result.err)
+        calls = Report(build, trace).calls(collective="MPI_Allreduce", route="shm")
+        check(calls == (20 if there == 0 else 0), f"{calls} calls of 20 were routed")
+
+
+main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
+      for ranks in range(1, 10)] + [
+    ("an element that nothing takes", nothing_takes_it),
+    ("communicators come and go", communicators_come_and_go),
+    ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
+])
