@@ -19,13 +19,17 @@
 /* What a rank of a larger team has; see barrier_plan.h. */
 struct member {
     struct collx_flag flag[2]; /* COLLX_ARRIVED, COLLX_RELEASED */
+    /* Barriers that it has entered.  Apart, since a leader posts its flags later than that, and
+     * nobody reads it but to say who is late. */
+    _Alignas(COLLX_LINE) _Atomic uint64_t entered;
 };
+_Static_assert(sizeof(struct member) == 3 * COLLX_LINE, "an array of members has three lines each");
 
 /* A step, for this rank in this segment. */
 struct step {
     struct collx_flag *flag;
     uint32_t phase;
-    int32_t rank; /* whose flag we wait for; -1: it is ours, post it */
+    bool post; /* it is ours; else wait for it */
 };
 
 struct barrier {
@@ -36,8 +40,10 @@ struct barrier {
 
     /* Of a larger team. */
     struct collx_barrier_plan plan;
+    struct member **member; /* of each rank */
     struct step *step;
     int steps;
+    uint64_t entered;
 };
 
 static int run_alone(struct collx_slot *slot, struct collx_call *call)
@@ -68,18 +74,36 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
     return 0;
 }
 
+/* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
+static bool is_missing(const void *with, int rank)
+{
+    const struct barrier *barrier = with;
+
+    return atomic_load_explicit(&barrier->member[rank]->entered, memory_order_relaxed) <
+           barrier->entered;
+}
+
 static int run_steps(struct collx_slot *slot, struct collx_call *call)
 {
     struct barrier *barrier = slot->state;
     const struct step *end = &barrier->step[barrier->steps];
 
     (void)call;
+    atomic_store_explicit(&barrier->member[barrier->team->rank]->entered, ++barrier->entered,
+                          memory_order_relaxed);
     for (const struct step *step = barrier->step; step < end; step++) {
-        if (step->rank < 0)
-            collx_flag_post(barrier->team, step->flag, barrier->reached + step->phase);
-        else
-            collx_wait_for(barrier->team, step->flag, barrier->reached + step->phase, step->rank,
-                           "Barrier");
+        uint64_t value = barrier->reached + step->phase;
+
+        if (step->post)
+            collx_flag_post(barrier->team, step->flag, value);
+        else if (!collx_spin_for(barrier->team, step->flag, value))
+            collx_wait_long(barrier->team,
+                            &(struct collx_wait){.flag = step->flag,
+                                                 .count = 1,
+                                                 .what = "Barrier",
+                                                 .missing = is_missing,
+                                                 .with = barrier},
+                            value);
     }
     barrier->reached += (uint64_t)barrier->plan.phases;
     return 0;
@@ -145,6 +169,7 @@ static void collx_barrier_shm_detach(void *state)
     struct barrier *barrier = state;
 
     collx_barrier_plan_finish(&barrier->plan);
+    free(barrier->member);
     free(barrier->step);
     free(barrier);
 }
@@ -154,22 +179,21 @@ static int prepare_steps(struct barrier *barrier, void *memory)
 {
     const struct collx_team *team = barrier->team;
     const size_t ranks = (size_t)team->size;
-    struct member **member = malloc(ranks * sizeof *member);
     struct collx_barrier_step *list = malloc(COLLX_BARRIER_STEPS(ranks) * sizeof *list);
     int error = -ENOMEM;
 
-    if (member && list)
+    barrier->member = malloc(ranks * sizeof *barrier->member);
+    if (list && barrier->member)
         error = collx_barrier_plan_choose(&barrier->plan, team->places, team->size);
     if (!error) {
-        lay_out(team, memory, member);
+        lay_out(team, memory, barrier->member);
         barrier->steps = collx_barrier_plan_steps(&barrier->plan, team->rank, list);
         barrier->step = malloc((size_t)barrier->steps * sizeof *barrier->step);
         error = barrier->step ? 0 : -ENOMEM;
     }
     for (int i = 0; !error && i < barrier->steps; i++)
-        barrier->step[i] = (struct step){&member[list[i].rank]->flag[list[i].what],
-                                         (uint32_t)list[i].phase, list[i].post ? -1 : list[i].rank};
-    free(member);
+        barrier->step[i] = (struct step){&barrier->member[list[i].rank]->flag[list[i].what],
+                                         (uint32_t)list[i].phase, list[i].post};
     free(list);
     return error;
 }

@@ -95,12 +95,13 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     char who[256];
     int length = 0, missing = 0;
 
-    for (int i = 0; i < wait->count; i++) {
-        if (collx_flag_reached(collx_wait_flag(wait, i), value))
+    for (int i = 0; i < (wait->missing ? team->size : wait->count); i++) {
+        if (wait->missing ? !wait->missing(wait->with, i)
+                          : collx_flag_reached(collx_wait_flag(wait, i), value))
             continue;
         if (missing++ < 16 && length < (int)sizeof who - 16)
             length += snprintf(who + length, sizeof who - (size_t)length, " %d",
-                               wait->count == 1 ? wait->rank : i);
+                               wait->count == 1 && !wait->missing ? wait->rank : i);
     }
     if (!missing)
         return;

@@ -81,6 +81,9 @@ struct collx_wait {
     /* Called again and again during a long wait, with `with`: what others may want of us.  NULL:
      * nothing. */
     void (*meanwhile)(void *with);
+    /* For the message, called with `with`: whether this rank of the team is one that everybody
+     * waits for.  NULL: those are whose flags have not been posted. */
+    bool (*missing)(const void *with, int rank);
     void *with;
 };
 
@@ -92,17 +95,26 @@ static inline struct collx_flag *collx_wait_flag(const struct collx_wait *wait, 
 /* Wait until all have reached `value`, however long it takes. */
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value);
 
+/* Poll one flag, as long as is good where every rank has a CPU.  Whether it was posted. */
+static inline bool collx_spin_for(const struct collx_team *team, const struct collx_flag *flag,
+                                  uint64_t value)
+{
+    for (int spin = team->spins; spin >= 0; spin--) {
+        if (__builtin_expect(collx_flag_reached(flag, value), 1))
+            return true;
+        collx_poll_gap(team);
+    }
+    return false;
+}
+
 /* Wait for one flag, of team rank `rank`. */
 static inline void collx_wait_for(struct collx_team *team, struct collx_flag *flag, uint64_t value,
                                   int rank, const char *what)
 {
-    for (int spin = team->spins; spin >= 0; spin--) {
-        if (__builtin_expect(collx_flag_reached(flag, value), 1))
-            return;
-        collx_poll_gap(team);
-    }
-    collx_wait_long(
-        team, &(struct collx_wait){.flag = flag, .count = 1, .rank = rank, .what = what}, value);
+    if (__builtin_expect(!collx_spin_for(team, flag, value), 0))
+        collx_wait_long(team,
+                        &(struct collx_wait){.flag = flag, .count = 1, .rank = rank, .what = what},
+                        value);
 }
 
 /* Wait for the flags of all other ranks, `stride` bytes apart.  Our own has been posted by then,

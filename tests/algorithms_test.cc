@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "algorithms/barrier_plan.h"
+extern const collx_algorithm collx_barrier_shm;
 }
 
 #include <atomic>
@@ -197,6 +198,38 @@ TEST(PlacedBarrier, IsATree)
         EXPECT_EQ(plan.shape.levels, levels) << c.size << " ranks on " << c.packages << " packages";
         collx_barrier_plan_finish(&plan);
     }
+}
+
+/* Most ranks wait for a leader, or for one that waits itself: neither is late. */
+TEST(PlacedBarrier, SaysWhoIsLateAndNotWhomItWaitsFor)
+{
+    for (int size : {13, 32})
+        for (bool placed : {false, true}) {
+            auto *shared = static_cast<std::atomic<uint32_t> *>(
+                mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+            std::atomic<uint32_t> &said = shared[0], &ready = shared[1];
+            Case c = {&collx_barrier_shm, size, Ranks::processes, true, {}, "", placed ? 4 : 0};
+            const int late = 11;
+
+            testing::internal::CaptureStderr();
+            std::string wrong = run_case(c, [&](Rank &self) {
+                self.barrier();
+                self.team.stall_ms = 1000;
+                self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+                if (self.team.rank != late)
+                    ready++;
+                while (self.team.rank == late ? !said : ready < static_cast<uint32_t>(size) - 1)
+                    usleep(1000);
+                self.barrier();
+                return std::string();
+            });
+            std::string text = testing::internal::GetCapturedStderr();
+            EXPECT_EQ(wrong, "");
+            EXPECT_NE(text.find(" s in MPI_Barrier for rank 11. Have they stopped"),
+                      std::string::npos)
+                << text;
+            munmap(shared, 4096);
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(Placed, Barrier, testing::ValuesIn(placed_cases(COLLX_BARRIER)), name_of);
