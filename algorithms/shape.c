@@ -56,7 +56,7 @@ static bool cut(const struct collx_shape *shape, int *leader, int *piece_leader,
     for (int group = 0; group < shape->ranks; group++) {
         if (leader[group] != group)
             continue;
-        int size = size_of(shape, leader, group), pieces = (size + fan - 1) / fan;
+        int size = size_of(shape, leader, group), pieces = (size - 1) / fan + 1;
         any |= pieces > 1;
         for (int rank = group, i = 0, first = -1, last = -1; rank < shape->ranks; rank++) {
             if (leader[rank] != group)
