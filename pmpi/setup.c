@@ -482,12 +482,21 @@ static void explain(const struct setup *setup)
     explain_memory(setup);
 }
 
-/* What the policy demands and nothing can do is not done in silence. */
-static void report_unordered(const struct setup *setup)
+/* What the policy demands and nothing can do is not done in silence.  `error`: nothing was set up.
+ */
+static void report_unordered(const struct collx_comm *comm, const struct setup *setup, int error)
 {
     static bool said;
 
-    for (int kind = 0; setup->comm->rank == 0 && kind < COLLX_ROUTED; kind++)
+    if (error && comm->rank == 0 && collx_policy_orders(collx_policy_own()))
+        collx_warn_once(&said,
+                        "the policy %s demands order: rank, but the ranks of %s could not agree on "
+                        "their routes: the MPI library combines in an order of its own there. A "
+                        "rank that has no memory left is the likely reason",
+                        collx_policy_own()->source, comm->label);
+    if (error)
+        return;
+    for (int kind = 0; comm->rank == 0 && kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++)
             if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)
                 collx_warn_once(
@@ -495,7 +504,7 @@ static void report_unordered(const struct setup *setup)
                     "the policy %s demands order: rank of %s, but nothing that combines "
                     "so could be set up on %s: the MPI library does it, in an order of "
                     "its own. COLLX_VERBOSE=1 tells why",
-                    setup->policy->source, collx_kind_name((unsigned)kind), setup->comm->label);
+                    setup->policy->source, collx_kind_name((unsigned)kind), comm->label);
 }
 
 void collx_comm_setup(struct collx_comm *comm)
@@ -520,8 +529,7 @@ void collx_comm_setup(struct collx_comm *comm)
         else
             collx_select_install(comm, (enum collx_kind)kind);
     }
-    if (!error)
-        report_unordered(setup);
+    report_unordered(comm, setup, error);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
     comm->team.places = NULL;

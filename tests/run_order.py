@@ -56,10 +56,11 @@ def same_bits(ranks):
                 "shm" if ranks <= size else "ordered")
             job.result.expect_quiet()
             bits[f"nodes of {size}"] = job.bits
-        # One rank alone needs none.
-        job = Job(folder, ranks, env={"COLLX_MEMORY": 0}).went("ordered" if ranks > 1 else "shm")
-        bits["no memory"] = job.bits
-        bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
+        if ranks <= 4:
+            job = Job(folder, ranks, env={"COLLX_MEMORY": 0})
+            job.went("ordered" if ranks > 1 else "shm")  # one rank alone needs none
+            bits["no memory"] = job.bits
+            bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
         check(len(set(bits.values())) == 1, f"{bits}")
 
     return case
