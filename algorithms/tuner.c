@@ -3,11 +3,26 @@
 #include "base/clock.h"
 
 enum {
-    TRIES_EACH = 3,
-    /* Calls until it looks again: often enough for a job, and too rarely to show in its time, even
+    /* Each way has two turns of three calls.  The first of a turn finds the caches as another way
+     * has left them, and does not count. */
+    TURNS = 2,
+    CALLS = 3,
+    /* Calls until it looks again; then four times as many.  Never so often that it shows, even
      * where one way is ten times slower. */
-    LOOK_AGAIN = 4096,
+    PATIENCE = 1024,
+    PATIENCE_MOST = 65536,
 };
+_Static_assert(TURNS *(CALLS - 1) == COLLX_TUNER_SAMPLES, "the calls that count");
+
+static unsigned way_of(const struct collx_tuner *tuner, unsigned try)
+{
+    return tuner->first + try / CALLS % (tuner->ways - tuner->first);
+}
+
+static unsigned tries_of(const struct collx_tuner *tuner)
+{
+    return (tuner->ways - tuner->first) * TURNS * CALLS;
+}
 
 static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
 {
@@ -16,27 +31,38 @@ static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
     return &tuner->tuned[class < COLLX_TUNER_CLASSES ? class : COLLX_TUNER_CLASSES - 1];
 }
 
-/* What all ranks told of the last try, which went `way`. */
-static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned way)
+/* What all ranks told of a try. */
+static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned try)
 {
+    uint64_t *took = tuned->took[way_of(tuner, try)];
     uint64_t begin = 0, end = 0;
 
+    if (try % CALLS == 0)
+        return;
     for (int rank = 0; rank < tuner->team->size; rank++) {
         uint64_t stamp[2];
         memcpy(stamp, collx_meeting_word(tuner->meeting, rank), sizeof stamp);
         begin = stamp[0] > begin ? stamp[0] : begin;
         end = stamp[1] > end ? stamp[1] : end;
     }
-    tuned->best[way] = end - begin < tuned->best[way] ? end - begin : tuned->best[way];
+    /* The largest is still none: it makes room, and the new one goes where it belongs. */
+    int at = COLLX_TUNER_SAMPLES - 1;
+    for (; at > 0 && took[at - 1] > end - begin; at--)
+        took[at] = took[at - 1];
+    took[at] = end - begin;
 }
 
 static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
 {
     tuned->settled = true;
     tuned->calls = 0;
+    tuned->patience = tuned->patience ? tuned->patience * 4 : PATIENCE;
+    if (tuned->patience > PATIENCE_MOST)
+        tuned->patience = PATIENCE_MOST;
     tuned->way = (uint8_t)tuner->first;
+    /* By the second best: a call may be disturbed, and another one lucky. */
     for (unsigned way = tuner->first + 1; way < tuner->ways; way++)
-        if (tuned->best[way] < tuned->best[tuned->way])
+        if (tuned->took[way][1] < tuned->took[tuned->way][1])
             tuned->way = (uint8_t)way;
 }
 
@@ -46,23 +72,23 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
 
     tuner->trying = NULL;
     if (__builtin_expect(tuned->settled, 1)) {
-        if (++tuned->calls < LOOK_AGAIN)
+        if (++tuned->calls < tuned->patience)
             return tuned->way;
         tuned->settled = false;
         tuned->tries = 0;
     }
     if (tuned->tries == 0)
-        memset(tuned->best, 0xff, sizeof tuned->best);
+        memset(tuned->took, 0xff, sizeof tuned->took);
     collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
     if (tuned->tries > 0)
-        account(tuner, tuned, tuner->first + (tuned->tries - 1u) / TRIES_EACH);
-    if (tuned->tries == (tuner->ways - tuner->first) * TRIES_EACH) {
+        account(tuner, tuned, tuned->tries - 1u);
+    if (tuned->tries == tries_of(tuner)) {
         settle(tuner, tuned);
         return tuned->way;
     }
     tuner->trying = tuned;
     tuned->stamp[0] = collx_clock_ns();
-    return tuner->first + tuned->tries++ / TRIES_EACH;
+    return way_of(tuner, tuned->tries++);
 }
 
 void collx_tuner_end(struct collx_tuner *tuner)

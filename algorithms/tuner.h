@@ -14,17 +14,19 @@
 
 enum {
     COLLX_TUNER_WAYS = 3,
+    COLLX_TUNER_SAMPLES = 4, /* of each way */
     COLLX_TUNER_CLASSES = 16,
 };
 
 /* Sizes of one power of two. */
 struct collx_tuned {
-    unsigned calls; /* since it was settled */
+    unsigned calls;    /* since it was settled */
+    unsigned patience; /* calls until it looks again */
     uint8_t way;
     uint8_t tries; /* so far */
     bool settled;
-    uint64_t best[COLLX_TUNER_WAYS]; /* ns */
-    uint64_t stamp[2];               /* ns: beginning and end of our last try */
+    uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_SAMPLES]; /* ns, ascending */
+    uint64_t stamp[2]; /* ns: beginning and end of our last try */
 };
 
 struct collx_tuner {

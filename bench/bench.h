@@ -44,6 +44,9 @@ double machine_ns(uint64_t ticks);
 /* A number of rank 0, on all. */
 uint64_t machine_agree(uint64_t value);
 
+/* Everybody posts a flag and waits for those of all others: what a collective cannot do without. */
+void machine_exchange(void);
+
 /* The time of each of `calls` calls, in ns: from the common start to the end on the last rank.
  * < 0: it was late somewhere.  `end` is this rank's; `slowest` is set on rank 0. */
 void machine_slowest(const double *end, double *slowest, int calls);
@@ -99,6 +102,7 @@ bool route_counts(int route, enum collx_kind kind, size_t bytes);
 struct round {
     enum state state;
     double flag;            /* ns, one way; mean of before and after */
+    double bare;            /* ns for everybody to post a flag and see all others' */
     double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
     double ns[ROUTES_MOST]; /* median of the batch; 0 or less: not measured */
 };

@@ -25,7 +25,7 @@ struct shared {
     struct line start, agreed, bell;
     struct line flag[2];
     struct {
-        struct line here;
+        struct line here, flag;
         double end[CALLS_MOST];
         cpu_set_t cpus;
     } of[];
@@ -83,6 +83,17 @@ void machine_meet(void)
     post(&shared->of[machine.rank].here, met);
     for (int i = 0; i < machine.size; i++)
         wait_for(&shared->of[i].here, met);
+}
+
+void machine_exchange(void)
+{
+    static uint64_t exchanged;
+
+    exchanged++;
+    post(&shared->of[machine.rank].flag, exchanged);
+    for (int i = 0; i < machine.size; i++)
+        if (i != machine.rank)
+            wait_for(&shared->of[i].flag, exchanged);
 }
 
 uint64_t machine_start(bool *late)

@@ -11,10 +11,12 @@
 /* Rounds that every point gets, however long they take. */
 enum { ROUNDS_LEAST = 3 };
 
-/* What a batch calls: a collective, or a copy by each rank for itself. */
+/* What a batch calls: a collective, or one of the two things that none can do without: a copy by
+ * each rank for itself, and an exchange of flags. */
 struct task {
     const struct point *point;
-    const struct route *route; /* NULL: the copy */
+    const struct route *route; /* NULL: the copy, or the flags */
+    bool flags;
     MPI_Datatype type;
     int count;
     char *send, *receive;
@@ -48,6 +50,8 @@ static void run(const struct task *task)
 {
     if (task->route)
         call(task);
+    else if (task->flags)
+        machine_exchange();
     else
         memcpy(task->receive, task->send, task->point->bytes);
     /* The copy is made, though nobody looks at it. */
@@ -214,6 +218,9 @@ static void one_round(struct point *point, const struct manner *manner, double *
         /* What a copy of so many bytes takes is known well enough to begin with. */
         round->copy = batch(&copy, calls_for((double)point->bytes / 5, manner->batch_us / 4));
     }
+    struct task flags = task_of(point, NULL);
+    flags.flags = flags.kept = true;
+    round->bare = batch(&flags, CALLS_MOST / 2);
     double after = machine_probe();
     round->flag = (before + after) / 2;
     round->state = machine_state(before, after);

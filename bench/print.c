@@ -9,17 +9,19 @@ extern const char bench_plot[]; /* plot.gp */
 /* What a point's rounds in one state come to. */
 struct summary {
     int rounds;
-    double flag, copy;
+    double flag, bare, copy;
     struct spread ns[ROUTES_MOST], ratio[ROUTES_MOST]; /* ratio: MPI library's time to this one's */
 };
 
-enum value { FLAG, COPY, TIME, RATIO };
+enum value { FLAG, BARE, COPY, TIME, RATIO };
 
 static double value_of(const struct round *round, enum value value, int route)
 {
     switch (value) {
     case FLAG:
         return round->flag;
+    case BARE:
+        return round->bare;
     case COPY:
         return round->copy;
     case TIME:
@@ -52,6 +54,7 @@ static struct spread spread_in(const struct point *point, enum state state, enum
 static struct summary summarize(const struct point *point, enum state state)
 {
     struct summary summary = {.flag = spread_in(point, state, FLAG, 0).median,
+                              .bare = spread_in(point, state, BARE, 0).median,
                               .copy = spread_in(point, state, COPY, 0).median};
 
     for (int i = 0; i < point->rounds; i++)
@@ -63,11 +66,11 @@ static struct summary summarize(const struct point *point, enum state state)
     return summary;
 }
 
-/* What no collective can beat: a line has to get to the other side, and the bytes into the buffer.
- * 0 where ranks take turns on a CPU, which costs more than either. */
+/* What no collective can beat by much: everybody has to hear that the others are there, and the
+ * bytes have to get into the buffer.  0 for a rank alone. */
 static double limit_of(const struct summary *summary)
 {
-    return machine.crowded || summary->flag == 0 ? 0 : summary->flag + summary->copy;
+    return machine.size < 2 ? 0 : summary->bare + summary->copy;
 }
 
 /* The route that a user gets; the MPI library's where there is no collx. */
@@ -178,8 +181,9 @@ void print_text(FILE *to, const struct point *points, int count)
     fprintf(to, "\nratio: the MPI library's time by this route's, round by round. +-: half of what "
                 "lies between the\nquartiles.");
     if (!machine.crowded)
-        fprintf(to, " limit: one cache line one way and a memcpy of the bytes, in the same rounds, "
-                    "and\nhow many times that it takes.");
+        fprintf(to,
+                " limit: a bare exchange of flags and a memcpy of the bytes, in the same rounds, "
+                "and\nhow many times that it takes.");
     fprintf(to, "\n%d of %d rounds were dropped: the machine was between two states, or changed.\n",
             dropped, all);
 }
