@@ -39,7 +39,7 @@ static int disseminate(const struct collx_barrier_plan *plan, int rank,
 {
     int count = 0, own = 0, phase = plan->shape.levels;
 
-    while (plan->top[own] != rank)
+    while (own < plan->tops && plan->top[own] != rank)
         own++;
     for (int64_t reach = 1; reach < plan->tops; reach *= plan->radix) {
         phase++;
@@ -108,7 +108,7 @@ int collx_barrier_plan_init(struct collx_barrier_plan *plan, const struct collx_
     int error = collx_shape_init(&plan->shape, fan ? places : NULL, ranks, fan);
     if (error)
         return error;
-    plan->top = malloc((size_t)ranks * sizeof *plan->top);
+    plan->top = calloc((size_t)ranks, sizeof *plan->top);
     for (int rank = 0; plan->top && rank < ranks; rank++)
         if (collx_shape_takes_part(&plan->shape, plan->shape.levels, rank))
             plan->top[plan->tops++] = rank;

@@ -182,7 +182,7 @@ static int prepare_steps(struct barrier *barrier, void *memory)
     struct collx_barrier_step *list = malloc(COLLX_BARRIER_STEPS(ranks) * sizeof *list);
     int error = -ENOMEM;
 
-    barrier->member = malloc(ranks * sizeof *barrier->member);
+    barrier->member = calloc(ranks, sizeof(struct member *));
     if (list && barrier->member)
         error = collx_barrier_plan_choose(&barrier->plan, team->places, team->size);
     if (!error) {

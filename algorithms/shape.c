@@ -39,9 +39,9 @@ static int divide(const struct collx_shape *shape, const struct collx_place *pla
 
 static int size_of(const struct collx_shape *shape, const int *leader, int group)
 {
-    int size = 0;
+    int size = 1; /* its leader, the first */
 
-    for (int rank = group; rank < shape->ranks; rank++)
+    for (int rank = group + 1; rank < shape->ranks; rank++)
         size += leader[rank] == group;
     return size;
 }
@@ -80,7 +80,7 @@ static bool cut(const struct collx_shape *shape, int *leader, int *piece_leader,
 
 static int *new_level(const struct collx_shape *shape)
 {
-    return malloc((size_t)shape->ranks * sizeof(int));
+    return calloc((size_t)shape->ranks, sizeof(int));
 }
 
 /* Make a level of these groups, and before it as many as it takes to have no more than `fan`

@@ -42,13 +42,13 @@ struct collx_comm {
     /* Since it was set up. */
     struct collx_team team;
     struct collx_facts facts;
+    int attached_count;
     void *segment;
     size_t segment_size;
     int segment_fd;    /* of rank 0, during the setup */
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
-    struct collx_attached *attached;
-    int attached_count;
+    struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
     char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */
     char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
