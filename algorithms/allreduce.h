@@ -17,7 +17,7 @@ struct collx_piece collx_piece_slice(const struct collx_call *call, struct collx
                                      int rank, int size);
 
 /* Memory of a rank's own to work in. */
-enum { COLLX_WORK_MOST = 65536, COLLX_WORK_LEAST = 16384 };
+enum { COLLX_WORK_MOST = 131072, COLLX_WORK_LEAST = 16384 };
 struct collx_allreduce_work {
     unsigned char **from;   /* [size]: everybody's operands */
     unsigned char *operand; /* [size] times `bytes` */
@@ -32,9 +32,11 @@ void collx_allreduce_work_finish(struct collx_allreduce_work *work);
 struct collx_allreduce_pipe {
     struct collx_team *team;
     struct collx_allreduce_work *work;
-    struct collx_pipe_part *part; /* [size], shared */
-    unsigned char *out;           /* two chunks, shared */
-    uint64_t chunk;               /* so far */
+    unsigned char *parts; /* [size], shared: struct collx_pipe_part and two chunks */
+    size_t stride;        /* from one to the next */
+    unsigned char *out;   /* two chunks, shared */
+    size_t bytes;         /* of a chunk */
+    uint64_t chunk;       /* so far */
     struct collx_copier copier;
 };
 

@@ -18,28 +18,62 @@
 
 #include <string.h>
 
-enum { CHUNK = 16384 };
-_Static_assert(CHUNK <= (int)COLLX_WORK_LEAST, "a slice has room in the work memory");
+/* Bytes of a chunk: the more, the fewer waits, which count most where ranks share CPUs; but both
+ * buffers of all ranks should fit into a cache. */
+enum { CHUNK_LEAST = 16384, CHUNK_MOST = 131072, CHUNKS_TOGETHER = 524288 };
 
-/* One rank's part of the segment. */
+static size_t chunk_bytes(int ranks)
+{
+    size_t bytes = CHUNKS_TOGETHER / (size_t)ranks / CHUNK_LEAST * CHUNK_LEAST;
+
+    return bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
+}
+
+/* One rank's part of the segment; two chunks lie behind it. */
 struct collx_pipe_part {
     struct collx_flag copied, reduced;
-    unsigned char in[2][CHUNK];
+    unsigned char in[];
 };
-_Static_assert(sizeof(struct collx_pipe_part) % COLLX_LINE == 0, "parts are made of whole lines");
+_Static_assert(sizeof(struct collx_pipe_part) == 2 * COLLX_LINE, "chunks begin on a line");
+_Static_assert(CHUNK_LEAST % COLLX_LINE == 0, "chunks are made of whole lines");
+
+static struct collx_pipe_part *part_of(const struct collx_allreduce_pipe *pipe, int rank)
+{
+    return (struct collx_pipe_part *)(pipe->parts + (size_t)rank * pipe->stride);
+}
+
+static unsigned char *in_of(const struct collx_allreduce_pipe *pipe, int rank, uint64_t g)
+{
+    return part_of(pipe, rank)->in + (g & 1) * pipe->bytes;
+}
+
+static unsigned char *out_of(const struct collx_allreduce_pipe *pipe, uint64_t g)
+{
+    return pipe->out + (g & 1) * pipe->bytes;
+}
 
 size_t collx_allreduce_pipe_space(int ranks)
 {
-    return (size_t)ranks * sizeof(struct collx_pipe_part) + 2 * CHUNK;
+    size_t chunks = 2 * chunk_bytes(ranks);
+
+    return (size_t)ranks * (sizeof(struct collx_pipe_part) + chunks) + chunks;
 }
 
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
                                 struct collx_allreduce_work *work, void *memory)
 {
-    *pipe = (struct collx_allreduce_pipe){.team = team, .work = work, .part = memory};
+    size_t bytes = chunk_bytes(team->size);
+
+    *pipe = (struct collx_allreduce_pipe){
+        .team = team,
+        .work = work,
+        .parts = memory,
+        .stride = sizeof(struct collx_pipe_part) + 2 * bytes,
+        .bytes = bytes,
+    };
     collx_copier_init(&pipe->copier);
-    pipe->out = (unsigned char *)(pipe->part + team->size);
-    return pipe->out + 2 * CHUNK;
+    pipe->out = pipe->parts + (size_t)team->size * pipe->stride;
+    return pipe->out + 2 * bytes;
 }
 
 /* Between the buffers of the call and packed bytes; `at` counts elements from the buffer's start.
@@ -69,10 +103,10 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                         struct collx_piece chunk, uint64_t g)
 {
     struct collx_team *team = pipe->team;
-    struct collx_pipe_part *own = &pipe->part[team->rank];
+    struct collx_pipe_part *own = part_of(pipe, team->rank);
     struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
     int64_t end = slice.first + slice.count;
-    unsigned char *in = own->in[g & 1];
+    unsigned char *in = in_of(pipe, team->rank, g);
 
     int error = put(pipe, call, chunk.first, slice.first, in);
     if (!error)
@@ -91,13 +125,13 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     size_t first = (size_t)(chunk.first + slice.first);
     size_t offset = (size_t)slice.first * call->elem_bytes;
     unsigned char **from = pipe->work->from;
-    unsigned char *own = pipe->part[team->rank].in[g & 1] + offset;
+    unsigned char *own = in_of(pipe, team->rank, g) + offset;
     int error = 0;
 
-    collx_wait_others(team, &pipe->part->copied, sizeof *pipe->part, g, "Allreduce");
+    collx_wait_others(team, &part_of(pipe, 0)->copied, pipe->stride, g, "Allreduce");
     if (slice.count) {
         for (int rank = 0; rank < team->size; rank++)
-            from[rank] = pipe->part[rank].in[g & 1] + offset;
+            from[rank] = in_of(pipe, rank, g) + offset;
         /* Our own operand has not been copied anywhere yet; nobody else needs it. */
         if (call->contiguous)
             from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf + first * call->elem_bytes;
@@ -111,10 +145,10 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
             error = collx_combine(team, call, from, slice.count, result);
         if (!error && !straight)
             error = get(pipe, call, (int64_t)first, slice.count, result);
-        collx_copy_in(&pipe->copier, pipe->out + (g & 1) * CHUNK + offset, result,
+        collx_copy_in(&pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
     }
-    collx_flag_post(team, &pipe->part[team->rank].reduced, g);
+    collx_flag_post(team, &part_of(pipe, team->rank)->reduced, g);
     return error;
 }
 
@@ -125,9 +159,9 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
     struct collx_team *team = pipe->team;
     struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
     int64_t end = slice.first + slice.count;
-    const unsigned char *out = pipe->out + (g & 1) * CHUNK;
+    const unsigned char *out = out_of(pipe, g);
 
-    collx_wait_others(team, &pipe->part->reduced, sizeof *pipe->part, g, "Allreduce");
+    collx_wait_others(team, &part_of(pipe, 0)->reduced, pipe->stride, g, "Allreduce");
     int error = get(pipe, call, chunk.first, slice.first, out);
     if (!error)
         error = get(pipe, call, chunk.first + end, chunk.count - end,
@@ -145,7 +179,7 @@ static struct collx_piece chunk_of(const struct collx_call *call, int64_t chunk_
 
 int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *call)
 {
-    const int64_t chunk_count = CHUNK / (int64_t)call->elem_bytes;
+    const int64_t chunk_count = (int64_t)(pipe->bytes / call->elem_bytes);
     const int64_t chunks = (call->count + chunk_count - 1) / chunk_count;
     const uint64_t g = pipe->chunk;
     int error = 0, failed;

@@ -170,6 +170,9 @@ static void collx_allreduce_shm_detach(void *state)
     free(allreduce);
 }
 
+static const char *const ways[] = {"through the segment", "by slices", NULL};
+static const char *const ways_of_two[] = {"through the segment", "by slices", "whole", NULL};
+
 static int collx_allreduce_shm_attach(struct collx_team *team, const struct collx_args *args,
                                       void *memory, struct collx_slot *slot)
 {
@@ -185,8 +188,8 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
     state->part = memory;
     memory = state->part + team->size;
     memory = collx_allreduce_pipe_init(&state->pipe, team, &state->work, memory);
-    collx_single_init(&state->single, team, memory, args->value[0], team->size == 2 ? 3 : 2,
-                      "Allreduce");
+    collx_single_init(&state->single, team, memory, args->value[0],
+                      team->size == 2 ? ways_of_two : ways, "Allreduce");
     state->small_bytes = SMALL_BYTES_TOGETHER / (size_t)team->size;
     if (state->small_bytes > SMALL_BYTES)
         state->small_bytes = SMALL_BYTES;

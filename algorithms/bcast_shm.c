@@ -27,7 +27,7 @@
 enum {
     SMALL_SLOTS = 16,
     SMALL_BYTES = 4096,
-    LARGE_SLOTS = 16,
+    LARGE_SLOTS = 32,
     LARGE_BYTES = 8192,
 };
 
@@ -204,6 +204,9 @@ static bool collx_bcast_shm_takes(const void *state, const struct collx_call *ca
     return call->bytes <= INT_MAX;
 }
 
+static const char *const ways[] = {"through the segment", "from the root's buffer",
+                                   "from the root's buffer, which helps", NULL};
+
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,
                                   void *memory, struct collx_slot *slot)
 {
@@ -214,7 +217,7 @@ static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_ar
     bcast->team = team;
     memory = ring_init(&bcast->small, memory, team->size, SMALL_SLOTS, SMALL_BYTES);
     memory = ring_init(&bcast->large, memory, team->size, LARGE_SLOTS, LARGE_BYTES);
-    collx_single_init(&bcast->single, team, memory, args->value[0], 3, "Bcast");
+    collx_single_init(&bcast->single, team, memory, args->value[0], ways, "Bcast");
     slot->state = bcast;
     slot->run = collx_bcast_shm_run;
     return 0;

@@ -13,13 +13,13 @@ const struct collx_param collx_single_params[] = {
 };
 
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
-                       int64_t wanted, unsigned ways, const char *name)
+                       int64_t wanted, const char *const *ways, const char *name)
 {
     *single = (struct collx_single){.team = team, .name = name, .pid = getpid(), .wanted = wanted};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting, COLLX_SINGLE_LEAST,
-                     wanted == COLLX_SINGLE_ALWAYS, ways, name);
+    collx_tuner_init(&single->tuner, team, &single->meeting, COLLX_SINGLE_LEAST, ways,
+                     wanted == COLLX_SINGLE_ALWAYS, name);
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)

@@ -71,10 +71,10 @@ static inline size_t collx_single_space(int ranks)
 }
 
 /* `memory`: collx_single_space() bytes, the same on all ranks, zeroed.  `wanted`: the parameter.
- * The algorithm has `ways` ways, up to COLLX_TUNER_WAYS; the first one, 0, is not of this kind.
- * `name`: of the collective. */
+ * `ways`: what to call the algorithm's ways, NULL at the end; the first one, 0, is not of this
+ * kind. `name`: of the collective. */
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
-                       int64_t wanted, unsigned ways, const char *name);
+                       int64_t wanted, const char *const *ways, const char *name);
 
 /* Which way a call of `bytes` bytes goes, at least COLLX_SINGLE_LEAST: 0 where the kernel does not
  * let every rank read every other's memory, or the policy says so; else, if the policy does not

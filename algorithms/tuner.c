@@ -1,6 +1,10 @@
 #include "algorithms/tuner.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/options.h"
+
+#include <stdio.h>
 
 enum {
     /* Each way has two turns of three calls.  The first of a turn finds the caches as another way
@@ -35,14 +39,14 @@ static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
 static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned try)
 {
     uint64_t *took = tuned->took[way_of(tuner, try)];
-    uint64_t begin = 0, end = 0;
+    uint64_t begin = UINT64_MAX, end = 0;
 
     if (try % CALLS == 0)
         return;
     for (int rank = 0; rank < tuner->team->size; rank++) {
         uint64_t stamp[2];
         memcpy(stamp, collx_meeting_word(tuner->meeting, rank), sizeof stamp);
-        begin = stamp[0] > begin ? stamp[0] : begin;
+        begin = stamp[0] < begin ? stamp[0] : begin;
         end = stamp[1] > end ? stamp[1] : end;
     }
     /* The largest is still none: it makes room, and the new one goes where it belongs. */
@@ -50,6 +54,20 @@ static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsign
     for (; at > 0 && took[at - 1] > end - begin; at--)
         took[at] = took[at - 1];
     took[at] = end - begin;
+}
+
+/* For whoever wants to know why. */
+static void explain(const struct collx_tuner *tuner, const struct collx_tuned *tuned)
+{
+    char text[256];
+    size_t length = 0;
+
+    for (unsigned way = tuner->first; way < tuner->ways && length < sizeof text; way++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
+                                   way > tuner->first ? ", " : "",
+                                   (double)tuned->took[way][1] / 1e3, tuner->say[way]);
+    collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
+               (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
 }
 
 static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
@@ -64,6 +82,8 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     for (unsigned way = tuner->first + 1; way < tuner->ways; way++)
         if (tuned->took[way][1] < tuned->took[tuned->way][1])
             tuned->way = (uint8_t)way;
+    if (tuner->team->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 1)
+        explain(tuner, tuned);
 }
 
 unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)

@@ -1,7 +1,7 @@
 /* Which of several ways is the fastest, for messages of a size: the calls find out themselves.
  *
  * The first calls of a size (of a power of two) go each way in turn, some times, and are timed:
- * from when the last rank has come to when the last one leaves.  All ranks hear all times and
+ * from when all ranks have come to when the last one leaves.  All ranks hear all times and
  * choose alike.  Much later they look again, since what is fastest depends on where the ranks' CPUs
  * are, and that may change.
  *
@@ -32,25 +32,24 @@ struct collx_tuned {
 struct collx_tuner {
     struct collx_team *team;
     struct collx_meeting *meeting;
-    const char *name;     /* of the collective */
-    size_t least;         /* bytes of the smallest class; no call is smaller */
-    unsigned first, ways; /* the ways to choose from: first up to, but without, ways */
+    const char *name;       /* of the collective */
+    const char *const *say; /* of each way, for messages */
+    size_t least;           /* bytes of the smallest class; no call is smaller */
+    unsigned first, ways;   /* the ways to choose from: first up to, but without, ways */
     struct collx_tuned tuned[COLLX_TUNER_CLASSES];
     struct collx_tuned *trying; /* what this call is a try of; NULL: none */
 };
 
-/* Collective calls choose from the ways `first` up to, but without, `ways`, COLLX_TUNER_WAYS at
- * most.  `meeting` may be used for other things between the calls. */
+/* Its calls choose from the ways `say`, which ends with NULL and has COLLX_TUNER_WAYS at most, from
+ * `first` on.  `meeting` may be used for other things between the calls. */
 static inline void collx_tuner_init(struct collx_tuner *tuner, struct collx_team *team,
-                                    struct collx_meeting *meeting, size_t least, unsigned first,
-                                    unsigned ways, const char *name)
+                                    struct collx_meeting *meeting, size_t least,
+                                    const char *const *say, unsigned first, const char *name)
 {
-    *tuner = (struct collx_tuner){.team = team,
-                                  .meeting = meeting,
-                                  .least = least,
-                                  .first = first,
-                                  .ways = ways,
-                                  .name = name};
+    *tuner = (struct collx_tuner){
+        .team = team, .meeting = meeting, .least = least, .first = first, .say = say, .name = name};
+    while (say[tuner->ways])
+        tuner->ways++;
 }
 
 /* The way for this call of `bytes` bytes.  Collective. */

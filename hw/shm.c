@@ -39,7 +39,8 @@ uint64_t collx_shm_node(void)
 
 static int map(int fd, size_t size, void **base)
 {
-    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    /* All of it at once: else the first calls would pay for it page by page. */
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 
     if (address == MAP_FAILED)
         return -errno;
