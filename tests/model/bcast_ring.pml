@@ -1,0 +1,147 @@
+/* Bcast through a ring of slots: pass() of algorithms/bcast_shm.c, steps 1 to 4 as there.  The root
+ * of each chunk is any rank, as Spin likes; all ranks agree on it.
+ *
+ * What is read is this chunk, and no root overwrites what somebody has still to read.
+ *
+ * ok: RANKS=2 CHUNKS=6 SLOTS=2
+ * ok: RANKS=3 CHUNKS=4 SLOTS=2
+ * ok: RANKS=2 CHUNKS=6 SLOTS=3
+ * ok: RANKS=4 CHUNKS=3 SLOTS=1
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_POST
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_WAIT
+ * fails: assertion: RANKS=3 CHUNKS=4 SLOTS=2 NO_WAIT      1 is left out
+ * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 LATE_WAIT    the root waits for a chunk too few
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 POST_FIRST   2 posts before the data is there
+ * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 DONE_FIRST   4 before the data is read
+ * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
+ */
+/* Slots' flags come first, then one a rank. */
+#define FLAGS (SLOTS + RANKS)
+#define MOST CHUNKS
+#include "flags.pml"
+
+#define TORN 255
+#define slot (e % SLOTS)
+#define done(rank) (SLOTS + (rank))
+byte data[SLOTS];
+byte root[CHUNKS + 1];
+
+#if defined LATE_WAIT
+#define LAG (SLOTS + 1)
+#else
+#define LAG SLOTS
+#endif
+
+/* What the flags say by now; it has been acquired for each.  MOST_DONE: of one of them, at least. */
+inline look_at_done(me)
+{
+    d_step {
+#ifdef MOST_DONE
+        all_done = e - SLOTS;
+#else
+        all_done = e;
+#endif
+        k = 0;
+        do
+        :: k < RANKS ->
+#ifdef MOST_DONE
+            all_done = (flags[done(k)] > all_done -> flags[done(k)] : all_done);
+#else
+            all_done = (flags[done(k)] < all_done -> flags[done(k)] : all_done);
+#endif
+            k++
+        :: else -> break
+        od;
+        k = 0
+    }
+    rank = 0;
+    do
+    :: rank < RANKS ->
+        if
+        :: reached(done(rank), all_done) -> wait_for(me, done(rank), all_done)
+        :: else
+        fi;
+        rank++
+    :: else -> rank = 0; break
+    od
+}
+
+inline wait_for_slot(me)
+{
+    if
+    :: e > all_done + LAG ->
+        rank = 0;
+        do
+        :: rank < RANKS ->
+            if
+            :: rank == me
+            :: else -> wait_for(me, done(rank), e - LAG)
+            fi;
+            rank++
+        :: else -> rank = 0; break
+        od;
+        look_at_done(me)
+    :: else
+    fi
+}
+
+proctype member(byte me)
+{
+    byte e, rank, k, all_done;
+
+    do
+    :: e < CHUNKS ->
+        e++;
+        if
+        :: root[e] == me ->
+#ifndef NO_WAIT
+            wait_for_slot(me); /* 1 */
+#endif
+#ifdef POST_FIRST
+            post(me, slot, e);
+#endif
+            if /* 2 */
+            :: e > SLOTS -> all_seen(me, 0, e - SLOTS)
+            :: else
+            fi;
+            data[slot] = TORN;
+            d_step {
+                data[slot] = e;
+                knows[me].written[me] = e;
+                knows[me].seen[me] = e
+            }
+#ifndef POST_FIRST
+            post(me, slot, e)
+#endif
+        :: else ->
+            wait_for(me, slot, e); /* 3 */
+#ifdef DONE_FIRST
+            post(me, done(me), e);
+#endif
+            assert(knows[me].written[root[e]] >= e && data[slot] == e);
+            knows[me].seen[me] = e
+        fi;
+        post(me, done(me), e) /* 4 */
+    :: else -> break
+    od
+}
+
+init {
+    byte i = 1;
+    byte any;
+
+    atomic {
+        do
+        :: i <= CHUNKS ->
+            select(any : 0 .. RANKS - 1);
+            root[i] = any;
+            i++
+        :: else -> break
+        od;
+        i = 0;
+        do
+        :: i < RANKS -> run member(i); i++
+        :: else -> break
+        od
+    }
+}

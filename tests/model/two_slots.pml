@@ -1,0 +1,106 @@
+/* All tell all something, in two slots in turn: Allreduce of small vectors (run_small of
+ * algorithms/allreduce_shm.c), which reads each slot when its flag is there, and algorithms/meet.h
+ * (MEET), which waits for all flags first, and what has been told may be read until the next round.
+ *
+ * What is read is what was told in this round, and nobody overwrites what may still be read.
+ *
+ * ok: RANKS=2 CALLS=6
+ * ok: RANKS=3 CALLS=4
+ * ok: RANKS=4 CALLS=3
+ * ok: RANKS=2 CALLS=6 MEET
+ * ok: RANKS=3 CALLS=4 MEET
+ * ok: RANKS=4 CALLS=3 MEET
+ * fails: assertion: RANKS=2 CALLS=3 RELAXED_POST
+ * fails: assertion: RANKS=2 CALLS=3 RELAXED_WAIT
+ * fails: assertion: RANKS=2 CALLS=3 ONE_SLOT
+ * fails: assertion: RANKS=3 CALLS=3 ONE_SLOT MEET
+ * fails: assertion: RANKS=2 CALLS=3 POST_FIRST    the flag is posted before the data is there
+ * fails: assertion: RANKS=3 CALLS=3 NOT_ALL       the last rank is not waited for
+ * fails: assertion: RANKS=3 CALLS=4 BOOLEAN       flags tell that a slot is full, not of which round
+ */
+#ifdef ONE_SLOT
+#define SLOTS 1
+#else
+#define SLOTS 2
+#endif
+/* A flag in each slot, which tells of every other round alone. */
+#define FLAGS (RANKS * SLOTS)
+#define MOST CALLS
+#include "flags.pml"
+
+byte data[FLAGS];
+#define TORN 255
+#define slot(rank) ((rank) * SLOTS + round % SLOTS)
+#ifdef NOT_ALL
+#define TOLD (RANKS - 1)
+#else
+#define TOLD RANKS
+#endif
+#ifdef BOOLEAN
+#define since 1
+#else
+#define since round
+#endif
+
+inline tell()
+{
+#ifdef POST_FIRST
+    post(_pid, slot(_pid), round);
+#endif
+    /* What was in this slot nobody reads any more. */
+    if
+    :: round > SLOTS -> all_seen(_pid, 0, round - SLOTS)
+    :: else
+    fi;
+    data[slot(_pid)] = TORN;
+    d_step {
+        data[slot(_pid)] = round;
+        knows[_pid].written[_pid] = round
+    }
+#ifndef POST_FIRST
+    post(_pid, slot(_pid), round)
+#endif
+}
+
+inline listen(rank)
+{
+    if
+    :: rank == _pid || rank >= TOLD
+    :: else -> wait_for(_pid, slot(rank), since)
+    fi
+}
+
+inline use(rank)
+{
+    assert(knows[_pid].written[rank] >= round && data[slot(rank)] == round)
+}
+
+active [RANKS] proctype rank()
+{
+    byte round, other, k;
+
+    do
+    :: round < CALLS ->
+        round++;
+        tell();
+        other = 0;
+        do
+        :: other < RANKS ->
+            listen(other);
+#ifndef MEET
+            use(other);
+#endif
+            other++
+        :: else -> break
+        od;
+#ifdef MEET
+        other = 0;
+        do
+        :: other < RANKS -> use(other); other++
+        :: else -> break
+        od;
+#endif
+        knows[_pid].seen[_pid] = round
+    :: else -> break
+    od
+}
