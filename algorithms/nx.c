@@ -96,15 +96,17 @@ static int dissemination_waits(const struct collx_pattern *pattern, int node, in
 /* Returns how many powers of n are less than the number of nodes. */
 static int set_strides(struct collx_pattern *pattern, int nodes, int n)
 {
-    long power = 1;
-    int digits = 0;
+    int digits = 0, core = 1;
 
     n = n ? n : collx_nx_default(nodes);
     n = n < 2 || nodes < 2 ? 2 : at_most(n, nodes);
     *pattern = (struct collx_pattern){.nodes = nodes, .width = n - 1, .nx.n = n};
-    for (; power < nodes; power *= n)
-        pattern->nx.stride[digits++] = (int)power;
-    pattern->nx.core = power == nodes ? nodes : (int)(power / n);
+    for (long power = 1; power <= nodes; power *= n) {
+        core = (int)power;
+        if (core < nodes)
+            pattern->nx.stride[digits++] = core;
+    }
+    pattern->nx.core = core;
     return digits;
 }
 

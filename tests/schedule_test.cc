@@ -2,9 +2,9 @@
  * every parameter, from the lists that would be executed. */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bitset>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -394,6 +394,7 @@ class Flaw : public testing::Test
     static std::string of(std::vector<Steps> steps)
     {
         std::vector<collx_schedule> all;
+        all.reserve(steps.size());
         for (Steps &own : steps)
             all.push_back({(int)all.size(), (int)steps.size(), 2, (int)own.size(), own.data()});
         return flaw(all);

@@ -2,6 +2,7 @@
  * and small cases that can be counted by hand. */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 extern "C" {
