@@ -44,12 +44,13 @@ static void answer(void *with)
         uint64_t number = atomic_load_explicit(&part->letter.value, memory_order_acquire);
 
         /* Relaxed: it was us who answered those that were for us. */
-        if ((uint32_t)number != (uint32_t)team->rank ||
-            atomic_load_explicit(&part->answer.value, memory_order_relaxed) >= number >> 32)
+        uint64_t letters = number >> COLLX_OWNER_BITS;
+        if ((number ^ letters << COLLX_OWNER_BITS) != (uint64_t)team->rank ||
+            atomic_load_explicit(&part->answer.value, memory_order_relaxed) >= letters)
             continue;
         memcpy(&letter, part->letter.payload, sizeof letter);
         memcpy(part->mail, (const void *)(uintptr_t)letter.address, letter.bytes);
-        collx_flag_post(team, &part->answer, number >> 32);
+        collx_flag_post(team, &part->answer, letters);
     }
 }
 
@@ -102,7 +103,8 @@ static void ask(struct collx_single *single, int owner, char *to, uint64_t addre
         struct collx_letter letter = {address + at, piece};
 
         memcpy(own->letter.payload, &letter, sizeof letter);
-        collx_flag_post(single->team, &own->letter, ++single->letters << 32 | (uint32_t)owner);
+        collx_flag_post(single->team, &own->letter,
+                        ++single->letters << COLLX_OWNER_BITS | (uint64_t)owner);
         collx_single_wait(single, &own->answer, single->letters, owner);
         memcpy(to + at, own->mail, piece);
     }

@@ -20,6 +20,10 @@ enum { COLLX_SINGLE_LEAST = 4096 };
 
 enum { COLLX_MAIL = 4096 };
 
+/* Linux has no more processes, so a node no more ranks.  What remains for the number of a letter
+ * does not run out. */
+enum { COLLX_OWNER_BITS = 22 };
+
 /* The parameter `single_copy` of algorithms that have this as one of two ways. */
 enum { COLLX_SINGLE_AUTO, COLLX_SINGLE_NEVER, COLLX_SINGLE_ALWAYS };
 extern const struct collx_param collx_single_params[];
@@ -40,8 +44,9 @@ struct collx_letter {
 struct collx_single_part {
     struct collx_flag open; /* calls so far; beside it the struct collx_view */
     struct collx_flag step; /* steps so far */
-    /* Letters so far, and in the low half the rank that the last one is for; beside it the struct
-     * collx_letter.  For whom it is has to be in the number: nobody else may look at the letter. */
+    /* Letters so far, and in the low COLLX_OWNER_BITS the rank that the last one is for; beside it
+     * the struct collx_letter.  For whom it is has to be in the number: nobody else may look at the
+     * letter. */
     struct collx_flag letter;
     struct collx_flag answer; /* letters answered; written by whoever was asked */
     struct collx_flag share;  /* see bcast_single.c; written by the root, too */
