@@ -27,7 +27,9 @@ static const struct unit durations[] = {
  * is written. */
 static const char *const switches[] = {"off", "on", "no", "yes", "false", "true", "0", "1", NULL};
 static const char *const kernels[] = {"auto", "avx512", "avx2", "c", NULL};
+static const char *const checks[] = {"barrier", "flush", "full", NULL};
 _Static_assert(sizeof kernels / sizeof *kernels == COLLX_KERNELS_VERSIONS + 1, "each has its word");
+_Static_assert(sizeof checks / sizeof *checks == COLLX_CHECK_KINDS + 1, "each has its word");
 
 static const struct {
     const char *form;
@@ -42,6 +44,7 @@ static const struct {
     [COLLX_SWITCH] = {"on or off", .words = switches, .values = 2},
     [COLLX_KERNELS] = {"auto, avx512, avx2 or c", .words = kernels,
                        .values = COLLX_KERNELS_VERSIONS},
+    [COLLX_CHECK] = {"barrier, flush or full", .words = checks, .values = COLLX_CHECK_KINDS},
 };
 
 const char *collx_type_form(enum collx_type type)

@@ -17,6 +17,7 @@ enum collx_type {
     COLLX_DURATION, /* milliseconds: 500ms, 30s, 2min, 0 */
     COLLX_SWITCH,   /* 0 or 1: on, off, yes, no, true, false, 1, 0 */
     COLLX_KERNELS,  /* enum collx_kernels: auto, avx512, avx2, c */
+    COLLX_CHECK,    /* enum collx_check: barrier, flush, full */
 };
 
 /* Versions of the reduction kernels, the widest one first. */
@@ -26,6 +27,14 @@ enum collx_kernels {
     COLLX_KERNELS_AVX2,
     COLLX_KERNELS_C,
     COLLX_KERNELS_VERSIONS,
+};
+
+/* How stores through an adapter of Dolphin's are checked. */
+enum collx_check {
+    COLLX_CHECK_BARRIER, /* a store barrier, then a check that does without */
+    COLLX_CHECK_FLUSH,   /* a flush, then the same */
+    COLLX_CHECK_FULL,    /* the check alone, which does all */
+    COLLX_CHECK_KINDS,
 };
 
 /* Enough for every value and range, and for a message about one. */

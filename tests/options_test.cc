@@ -41,6 +41,8 @@ TEST(Parse, Values)
         EXPECT_EQ(parsed(COLLX_SWITCH, off), "0");
     EXPECT_EQ(parsed(COLLX_KERNELS, "auto"), "0");
     EXPECT_EQ(parsed(COLLX_KERNELS, "c"), "3");
+    EXPECT_EQ(parsed(COLLX_CHECK, "barrier"), "0");
+    EXPECT_EQ(parsed(COLLX_CHECK, "full"), "2");
 }
 
 TEST(Parse, SaysWhatWouldBeRight)
@@ -58,6 +60,8 @@ TEST(Parse, SaysWhatWouldBeRight)
     EXPECT_EQ(parsed(COLLX_SWITCH, "2"), "'2' is not right; it has to be on or off");
     EXPECT_EQ(parsed(COLLX_KERNELS, "sse"),
               "'sse' is not right; it has to be auto, avx512, avx2 or c");
+    EXPECT_EQ(parsed(COLLX_CHECK, "none"),
+              "'none' is not right; it has to be barrier, flush or full");
     EXPECT_EQ(parsed(COLLX_NUMBER, "3", 0, 2), "'3' is too large; it has to be from 0 to 2");
     EXPECT_EQ(parsed(COLLX_SIZE, "1", 4096, 1 << 20),
               "'1' is too small; it has to be from 4KiB to 1MiB");
@@ -86,6 +90,9 @@ TEST(Parse, FormatsWords)
         EXPECT_STREQ(word,
                      collx_value_format(COLLX_KERNELS, std::stoll(parsed(COLLX_KERNELS, word)),
                                         text, sizeof text));
+    for (const char *word : {"barrier", "flush", "full"})
+        EXPECT_STREQ(word, collx_value_format(COLLX_CHECK, std::stoll(parsed(COLLX_CHECK, word)),
+                                              text, sizeof text));
 }
 
 TEST(Parse, Ranges)
