@@ -1,0 +1,207 @@
+/* Segments in memory that processes of a node share.  Nothing is ever lost, or late. */
+#include "hw/segment.h"
+#include "hw/shm.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEG_SHM_KIND 0x6d68732d78636c63u /* "clcx-shm" */
+
+/* Behind the segment, in a line of its own: a process or descriptor number may have been reused. */
+#define COOKIE_BYTES COLLX_LINE
+
+struct collx_net {
+    uint64_t node;
+};
+
+struct collx_export {
+    void *base;
+    size_t bytes; /* with the cookie */
+    int fd;
+};
+
+struct collx_remote {
+    char *base;
+    size_t bytes;
+};
+
+static size_t cookie_offset(size_t bytes)
+{
+    return (bytes + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+}
+
+static uint64_t new_cookie(const void *unique)
+{
+    uint64_t facts[] = {collx_clock_ns(), (uint64_t)getpid(), (uint64_t)(uintptr_t)unique};
+
+    /* Never 0, which is what unused memory holds. */
+    return collx_hash(COLLX_HASH_START, facts, sizeof facts) | 1;
+}
+
+static int shm_open_net(struct collx_net **net, struct collx_seg_caps *caps, char *why, size_t size)
+{
+    struct collx_net *new = malloc(sizeof *new);
+
+    *net = new;
+    if (!new) {
+        snprintf(why, size, "out of memory");
+        return -ENOMEM;
+    }
+    int keep = errno;
+    new->node = collx_shm_node();
+    errno = keep;
+    /* A line costs about 100 ns to get from one core to another. */
+    *caps = (struct collx_seg_caps){
+        .line = COLLX_LINE,
+        .flags = COLLX_SEG_NODE | COLLX_SEG_ORDERED | COLLX_SEG_WHOLE_LINES | COLLX_SEG_ONE_CHECK,
+        .store_ns = 100,
+    };
+    return 0;
+}
+
+static void shm_unmake(struct collx_export *made)
+{
+    if (!made)
+        return;
+    collx_shm_close(made->base, made->bytes);
+    if (made->fd >= 0)
+        close(made->fd);
+    free(made);
+}
+
+static int shm_make(struct collx_net *net, size_t bytes, struct collx_export **made, void **local,
+                    struct collx_seg_address *address, char *why, size_t size)
+{
+    struct collx_export *new = calloc(1, sizeof *new);
+    int keep = errno, error = new ? 0 : -ENOMEM;
+
+    if (!error) {
+        new->bytes = cookie_offset(bytes) + COOKIE_BYTES;
+        error = collx_shm_create(new->bytes, &new->base, &new->fd);
+    }
+    if (!error)
+        error = collx_shm_allocate(new->fd, new->bytes);
+    if (error) {
+        snprintf(why, size, "cannot share %zu bytes of memory: %s", bytes, strerror(-error));
+        shm_unmake(new);
+        new = NULL;
+    } else {
+        uint64_t cookie = new_cookie(new);
+        *(uint64_t *)((char *)new->base + cookie_offset(bytes)) = cookie;
+        *local = new->base;
+        *address = (struct collx_seg_address){
+            {SEG_SHM_KIND, net->node, (uint64_t)getpid() << 32 | (uint32_t) new->fd, cookie}};
+    }
+    *made = new;
+    errno = keep;
+    return error;
+}
+
+static int open_segment(struct collx_net *net, const struct collx_seg_address *address,
+                        size_t bytes, void **base)
+{
+    size_t all = cookie_offset(bytes) + COOKIE_BYTES;
+    int pid = (int)(address->word[2] >> 32), fd = (int)(uint32_t)address->word[2];
+
+    if (address->word[0] != SEG_SHM_KIND)
+        return -EINVAL;
+    if (address->word[1] != net->node)
+        return -EHOSTUNREACH;
+    int error = collx_shm_open(pid, fd, all, base);
+    if (!error && *(uint64_t *)((char *)*base + cookie_offset(bytes)) != address->word[3]) {
+        collx_shm_close(*base, all);
+        error = -ESTALE;
+    }
+    return error;
+}
+
+static int shm_connect(struct collx_net *net, const struct collx_seg_address *address, size_t bytes,
+                       struct collx_remote **remote, char *why, size_t size)
+{
+    struct collx_remote *new = calloc(1, sizeof *new);
+    int keep = errno, error = -ENOMEM;
+    void *base = NULL;
+
+    if (new)
+        error = open_segment(net, address, bytes, &base);
+    if (!error) {
+        *new = (struct collx_remote){base, cookie_offset(bytes) + COOKIE_BYTES};
+    } else {
+        const char *reason = error == -EINVAL         ? "the address is not one of shm"
+                             : error == -EHOSTUNREACH ? "its owner is on another node"
+                             : error == -ESTALE       ? "it is gone, or of another size"
+                             : error == -ENOENT       ? "it is gone, or its owner is"
+                                                      : strerror(-error);
+        snprintf(why, size, "cannot reach shared memory of process %u: %s",
+                 (unsigned)(address->word[2] >> 32), reason);
+        free(new);
+        new = NULL;
+    }
+    *remote = new;
+    errno = keep;
+    return error;
+}
+
+/* The release is the partner of collx_seg_read(): without it the owner could see the flag before
+ * the data. */
+static void shm_store(struct collx_remote *remote, size_t offset, uint32_t value)
+{
+    __atomic_store_n((uint32_t *)(remote->base + offset), value, __ATOMIC_RELEASE);
+}
+
+static void shm_copy(struct collx_remote *remote, size_t offset, const void *data, size_t bytes)
+{
+    const char *from = data;
+
+    /* Line by line: each may end with a flag. */
+    while (bytes) {
+        size_t rest = COLLX_LINE - offset % COLLX_LINE, part = bytes < rest ? bytes : rest;
+        uint32_t last;
+
+        memcpy(remote->base + offset, from, part - sizeof last);
+        memcpy(&last, from + part - sizeof last, sizeof last);
+        shm_store(remote, offset + part - sizeof last, last);
+        offset += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
+static int shm_check(struct collx_net *net, struct collx_remote *const *remotes, unsigned count,
+                     uint8_t *state)
+{
+    (void)net, (void)remotes;
+    memset(state, COLLX_SEG_ARRIVED, count);
+    return 0;
+}
+
+static void shm_disconnect(struct collx_remote *remote)
+{
+    if (remote)
+        collx_shm_close(remote->base, remote->bytes);
+    free(remote);
+}
+
+static void shm_close_net(struct collx_net *net)
+{
+    free(net);
+}
+
+const struct collx_seg_ops collx_segment_shm = {
+    .name = "shm",
+    .open = shm_open_net,
+    .make = shm_make,
+    .connect = shm_connect,
+    .store = shm_store,
+    .copy = shm_copy,
+    .check = shm_check,
+    .disconnect = shm_disconnect,
+    .unmake = shm_unmake,
+    .close = shm_close_net,
+};
