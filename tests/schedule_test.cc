@@ -60,8 +60,8 @@ struct Flag {
  * one execution stands for all.  Returns what is wrong, or nothing. */
 std::string flaw(const std::vector<collx_schedule> &all)
 {
-    size_t nodes = all.size();
-    std::vector<std::vector<Flag>> row(nodes);
+    size_t nodes = all.size(), slots = (size_t)all[0].slots;
+    std::vector<Flag> flags(nodes * slots);
     std::vector<Nodes> known(nodes);
     std::vector<int> next(nodes, 0), unchecked(nodes, 0);
     std::vector<size_t> able;
@@ -69,9 +69,8 @@ std::string flaw(const std::vector<collx_schedule> &all)
     for (size_t node = 0; node < nodes; node++) {
         if (all[node].node != (int)node || all[node].nodes != (int)nodes)
             return "the schedule of another node";
-        if (all[node].slots != all[0].slots)
+        if ((size_t)all[node].slots != slots)
             return "rows of different lengths";
-        row[node].resize((size_t)all[node].slots);
         known[node].set(node);
         able.push_back(node);
     }
@@ -92,7 +91,7 @@ std::string flaw(const std::vector<collx_schedule> &all)
             if (step.slot < 0 || step.slot >= own.slots)
                 return "a slot outside the row";
             if (step.kind == COLLX_STEP_WRITE) {
-                Flag &flag = row[(size_t)step.peer][(size_t)step.slot];
+                Flag &flag = flags[(size_t)step.peer * slots + (size_t)step.slot];
                 if (flag.writer >= 0)
                     return "a slot that is written twice";
                 flag.writer = (int)node;
@@ -101,7 +100,7 @@ std::string flaw(const std::vector<collx_schedule> &all)
                 able.push_back((size_t)step.peer);
                 continue;
             }
-            Flag &flag = row[node][(size_t)step.slot];
+            Flag &flag = flags[node * slots + (size_t)step.slot];
             if (unchecked[node])
                 return "a wait before the writes are checked";
             if (flag.writer < 0)
@@ -119,10 +118,10 @@ std::string flaw(const std::vector<collx_schedule> &all)
             return "writes that are never checked";
         if (known[node].count() != nodes)
             return "node " + std::to_string(node) + " does not hear of everybody";
-        for (const Flag &flag : row[node])
-            if (flag.writer >= 0 && flag.waits != 1)
-                return "a flag that is not waited for once";
     }
+    for (const Flag &flag : flags)
+        if (flag.writer >= 0 && flag.waits != 1)
+            return "a flag that is not waited for once";
     return "";
 }
 
