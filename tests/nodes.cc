@@ -214,6 +214,7 @@ static std::string run_threads(const Driver &driver, int size, Meeting *meeting,
     std::vector<std::thread> threads;
     std::string wrong;
 
+    threads.reserve(results.size());
     for (int rank = 0; rank < size; rank++)
         threads.emplace_back([&, rank] {
             results[static_cast<size_t>(rank)] = run_node(driver, rank, size, meeting, body);

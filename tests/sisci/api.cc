@@ -194,9 +194,7 @@ unsigned check(Sequence *sequence)
     if (sequence->state < 2) {
         bool failed = has_failed(sequence);
         sequence->state = failed;
-        if (!map.is_there())
-            sequence->state = 2;
-        else if (failed && happens(map.random, all.settings.hard))
+        if (!map.is_there() || (failed && happens(map.random, all.settings.hard)))
             sequence->state = 2;
         else if (failed && happens(map.random, all.settings.pending))
             sequence->state = 3;
