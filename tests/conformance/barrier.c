@@ -33,7 +33,7 @@ static void round_of(MPI_Comm comm, uint64_t round)
 
 void cf_test_barrier(void)
 {
-    int rounds = cf_quick ? 60 : cf_size <= 2 ? 100000 : cf_size > 4 ? 1500 : 3000;
+    int rounds = cf_quick ? 60 : cf_size <= 2 ? 30000 : cf_size > 4 ? 1500 : 3000;
     struct cf_random delay = {99 + (uint64_t)cf_rank}, all = {98};
     MPI_Comm comm = cf_world_dup();
     uint64_t round = 0;

@@ -1,7 +1,7 @@
 /* Conformance tests: does a collective do what MPI says, whichever way it goes?
  *
  * Run by run.py under LD_PRELOAD=libcollx.so with a policy that forces one algorithm:
- *     conformance [--quick] [--library PART] [--limit SECONDS] AREA…
+ *     conformance [--quick] [--in-part] [--library PART] [--limit SECONDS] AREA…
  * prints a line "area NAME cases N failures N seconds N" for each area, and failures to stderr.
  */
 #include "conformance.h"
@@ -53,6 +53,8 @@ int main(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; i++)
         if (strcmp(argv[i], "--quick") == 0) {
             cf_quick = true;
+        } else if (strcmp(argv[i], "--in-part") == 0) {
+            cf_in_part = true;
         } else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc) {
             library = argv[++i];
             cf_routed = true;

@@ -2,7 +2,7 @@
  *
  * Every call that is tested is checked against values that each rank computes for itself, with the
  * MPI library's own MPI_Reduce_local where something is reduced; a sample is also compared with the
- * library's own collective.  (That one can take 40 ms with more ranks than cores, so it cannot be
+ * library's own collective.  (That one can take long with more ranks than cores, so it cannot be
  * asked every time.)  All ranks are on one node: they compare notes through a shared window, which
  * has the advantage that no collective of the test itself can hide a fault of the one tested.
  */
@@ -38,6 +38,7 @@ struct cf_library {
 extern struct cf_library cf_library;
 extern int cf_rank, cf_size; /* in MPI_COMM_WORLD */
 extern bool cf_quick;        /* each collective takes long: fewer cases */
+extern bool cf_in_part;      /* this algorithm is tested in full in another form */
 extern bool cf_routed;       /* collx is there; else the library is tested against itself */
 
 /* --- harness.c ------------------------------------------------------------------------------ */
@@ -71,8 +72,12 @@ enum { CF_BOARDS = 8 };
 /* Whether this case is to be compared with the library's own collective too. */
 bool cf_sampled(void);
 
-/* With many ranks a case takes long: each number of them leaves out others of a large family. */
+/* With many ranks a case takes long: each case of a large family is tried with one number of 5
+ * to 9. */
 bool cf_left_out(uint64_t seed);
+/* With --in-part, this case of so many bytes is not tried: two thirds of the short ones, others
+ * with each number of ranks. */
+bool cf_left_out_in_part(uint64_t seed, int64_t bytes);
 
 /* A communicator that collx has set up: it waits for a few calls before it does. */
 void cf_warm_up(MPI_Comm comm);

@@ -19,6 +19,8 @@
 
 enum {
     CF_BATCH = 256,     /* hashes that are compared at a time */
+    CF_SAMPLE = 16,     /* one call of so many is also compared with the library's own */
+    CF_LONG = 4096,     /* bytes of which no message is left out in part */
     CF_MESSAGES = 6,    /* failures that a rank describes, for each area */
     CF_STREAM = 1 << 20 /* streams begin anywhere in the first MiB of random bytes */
 };
@@ -34,7 +36,7 @@ struct cf_shared {
 
 struct cf_library cf_library;
 int cf_rank, cf_size;
-bool cf_quick, cf_routed;
+bool cf_quick, cf_in_part, cf_routed;
 
 const int64_t cf_sizes[] = {
     0,       1,       2,       3,       7,       8,       9,       16,      31,
@@ -54,7 +56,6 @@ static unsigned char *random_bytes;
 
 static const char *area_name;
 static uint64_t area_cases, area_failures, syncs;
-static uint64_t sample_period;
 static int area_seconds;
 static double area_start;
 
@@ -126,11 +127,6 @@ void cf_harness_init(void)
         fprintf(stderr, "conformance: at most %d ranks\n", CF_RANKS_MAX);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    sample_period = 16;
-#ifndef OPEN_MPI
-    if (cf_size > 2)
-        sample_period = 400;
-#endif
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared_comm);
     MPI_Comm_size(shared_comm, &unit);
     if (unit != cf_size) {
@@ -276,12 +272,19 @@ bool cf_sampled(void)
 {
     static uint64_t asked;
 
-    return ++asked % sample_period == 0;
+    return ++asked % CF_SAMPLE == 0;
 }
 
 bool cf_left_out(uint64_t seed)
 {
-    return cf_size > 4 && (seed + (uint64_t)cf_size) % 3 != 0;
+    return cf_size > 4 && (seed + (uint64_t)cf_size) % 5 != 0;
+}
+
+bool cf_left_out_in_part(uint64_t seed, int64_t bytes)
+{
+    struct cf_random random = {seed};
+
+    return cf_in_part && bytes < CF_LONG && (cf_random_next(&random) + (uint64_t)cf_size) % 3 != 0;
 }
 
 void cf_warm_up(MPI_Comm comm)

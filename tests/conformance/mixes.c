@@ -289,7 +289,7 @@ static void steps(int count, int every)
 
 void cf_test_mixes(void)
 {
-    int count = cf_quick ? 60 : cf_size > 4 ? 1600 : 4000;
+    int count = cf_quick ? 60 : cf_size > 4 ? 800 : 4000;
 
     all.state = 4242;
     buffer = malloc(2 * BYTES_MAX);
