@@ -250,9 +250,15 @@ def own_error(case, words):
 
 
 def no_finalize(folder):
-    plain = job("no-finalize", with_collx=False)
     result, calls = routes(folder, case="no-finalize")
-    check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}")
+    # MPICH's launcher ends the ranks that are left, or finds that all have ended by themselves, as it
+    # happens: with 9 or 0.  Where ranks leave one after the other, both come often without collx.
+    plain = set()
+    for case in 10 * ["no-finalize", "no-finalize-late"]:
+        plain.add(job(case, with_collx=False).code)
+        if result.code in plain:
+            break
+    check(result.code in plain, f"exit code {result.code}, without collx {plain}")
     # The first rank to leave may take the others with it, as they come out of the last call.
     check(sum(calls.values()) > 149 * RANKS, f"not all calls are in the trace: {calls}")
 

@@ -220,6 +220,16 @@ static void no_finalize(void)
     exit(0);
 }
 
+/* The same, for who looks at what the launcher makes of ranks that do not leave together. */
+static void no_finalize_late(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank > 0)
+        usleep(300000);
+    exit(0);
+}
+
 static void *thread(void *comm)
 {
     rounds(*(MPI_Comm *)comm, 300);
@@ -494,6 +504,7 @@ static const struct {
     {"before-init", before_init},
     {"after-finalize", after_finalize},
     {"no-finalize", no_finalize},
+    {"no-finalize-late", no_finalize_late},
     {"threads", threads},
     {"sessions", sessions},
     {"full-shm", full_shm},
