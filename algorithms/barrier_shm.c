@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* What a rank of a larger team has; see barrier_plan.h. */
 struct member {
@@ -116,13 +115,6 @@ static int collx_barrier_shm_query(const struct collx_facts *facts, const struct
     return collx_query_one_node(facts, why, size);
 }
 
-static uintptr_t page_up(uintptr_t bytes)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-    return (bytes + page - 1) / page * page;
-}
-
 static size_t collx_barrier_shm_space(const struct collx_facts *facts,
                                       const struct collx_args *args)
 {
@@ -131,7 +123,8 @@ static size_t collx_barrier_shm_space(const struct collx_facts *facts,
         return (size_t)facts->ranks * sizeof(struct collx_flag);
     size_t space = (size_t)facts->ranks * sizeof(struct member);
     /* The members on each NUMA node have pages of their own. */
-    return facts->numa_nodes > 1 ? space + ((size_t)facts->numa_nodes + 1) * page_up(1) : space;
+    return facts->numa_nodes > 1 ? space + ((size_t)facts->numa_nodes + 1) * collx_page_up(1)
+                                 : space;
 }
 
 /* Where the members of a larger team are: those on one NUMA node together.  Into member[rank],
@@ -143,7 +136,7 @@ static void lay_out(const struct collx_team *team, void *memory, struct member *
     int numa = -1;
 
     do {
-        uintptr_t begin = next = spread ? page_up(next) : next;
+        uintptr_t begin = next = spread ? collx_page_up(next) : next;
         for (int rank = 0; rank < team->size; rank++) {
             if (spread && team->places[rank].numa != numa)
                 continue;
@@ -152,7 +145,7 @@ static void lay_out(const struct collx_team *team, void *memory, struct member *
             next += sizeof(struct member);
         }
         if (!member)
-            collx_shm_place((void *)begin, page_up(next) - begin, numa);
+            collx_shm_place((void *)begin, collx_page_up(next) - begin, numa);
     } while (spread && collx_places_next_numa(team->places, team->size, &numa));
 }
 

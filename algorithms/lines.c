@@ -10,18 +10,11 @@ const struct collx_line_cost collx_line_costs[COLLX_DISTANCES] = {
 };
 const int collx_link_cost = 4;
 
-/* How busy a rank or a line is in a phase: the longest transfer takes its whole time, and all
- * others what comes on top of it. */
-struct busy {
-    int64_t next; /* of all of them */
-    int64_t rest; /* of the longest */
-};
-
 struct collx_lines {
     int phases, ranks, lines;
-    struct busy *rank; /* [phases][ranks] */
-    struct busy *line; /* [phases][lines] */
-    int64_t *far;      /* [phases] */
+    struct collx_busy *rank; /* [phases][ranks] */
+    struct collx_busy *line; /* [phases][lines] */
+    int64_t *far;            /* [phases] */
 };
 
 enum collx_distance collx_place_distance(const struct collx_place *one,
@@ -60,29 +53,19 @@ void collx_lines_destroy(struct collx_lines *lines)
     free(lines);
 }
 
-static void add(struct busy *busy, const struct collx_line_cost *cost)
-{
-    int64_t rest = cost->transfer - cost->next;
-
-    busy->next += cost->next;
-    busy->rest = rest > busy->rest ? rest : busy->rest;
-}
-
 void collx_lines_read(struct collx_lines *lines, int phase, int rank, int line,
                       enum collx_distance distance)
 {
-    const struct collx_line_cost *cost = &collx_line_costs[distance];
-
-    add(&lines->rank[(size_t)phase * (size_t)lines->ranks + (size_t)rank], cost);
-    add(&lines->line[(size_t)phase * (size_t)lines->lines + (size_t)line], cost);
+    collx_busy_add(&lines->rank[(size_t)phase * (size_t)lines->ranks + (size_t)rank], distance, 1);
+    collx_busy_add(&lines->line[(size_t)phase * (size_t)lines->lines + (size_t)line], distance, 1);
     lines->far[phase] += distance == COLLX_FAR;
 }
 
-static int64_t busiest(const struct busy *busy, int count, int64_t most)
+static int64_t busiest(const struct collx_busy *busy, int count, int64_t most)
 {
     for (int i = 0; i < count; i++)
-        if (busy[i].next + busy[i].rest > most)
-            most = busy[i].next + busy[i].rest;
+        if (collx_busy_time(&busy[i]) > most)
+            most = collx_busy_time(&busy[i]);
     return most;
 }
 

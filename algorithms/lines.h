@@ -30,6 +30,29 @@ struct collx_line_cost {
 extern const struct collx_line_cost collx_line_costs[COLLX_DISTANCES];
 extern const int collx_link_cost; /* a line's share of the link between packages */
 
+/* How busy a rank or a line is in a phase: the longest transfer takes its whole time, and all
+ * others what comes on top of it. */
+struct collx_busy {
+    int64_t next; /* of all of them */
+    int64_t rest; /* of the longest */
+};
+
+/* `count` more transfers over that distance. */
+static inline void collx_busy_add(struct collx_busy *busy, enum collx_distance distance, int count)
+{
+    const struct collx_line_cost *cost = &collx_line_costs[distance];
+    int64_t rest = cost->transfer - cost->next;
+
+    busy->next += (int64_t)count * cost->next;
+    busy->rest = rest > busy->rest ? rest : busy->rest;
+}
+
+/* What they take together, in ns. */
+static inline int64_t collx_busy_time(const struct collx_busy *busy)
+{
+    return busy->next + busy->rest;
+}
+
 struct collx_lines;
 
 /* For phases 0 … phases - 1, and as many ranks and lines.  NULL: out of memory. */

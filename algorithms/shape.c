@@ -3,29 +3,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int key_of(const struct collx_place *place, int key)
-{
-    return key == 0 ? place->cache : key == 1 ? place->numa : place->package;
-}
-
-enum { KEYS = 3 };
-
 /* Divide those that take part in the next level by one key: leader[rank] becomes the first that has
  * the same.  Whoever's is not known is alone.  Returns the number of groups. */
-static int divide(const struct collx_shape *shape, const struct collx_place *places, int key,
-                  int *leader, int *members)
+static int divide(const struct collx_shape *shape, const struct collx_place *places,
+                  enum collx_place_key key, int *leader, int *members)
 {
     int groups = 0;
 
     *members = 0;
     for (int rank = 0; rank < shape->ranks; rank++) {
-        int own = key_of(&places[rank], key), first = rank;
+        int own = collx_place_key(&places[rank], key), first = rank;
 
         leader[rank] = -1;
         if (!collx_shape_takes_part(shape, shape->levels, rank))
             continue;
         for (int other = 0; other < rank && own >= 0; other++) {
-            if (leader[other] == other && key_of(&places[other], key) == own) {
+            if (leader[other] == other && collx_place_key(&places[other], key) == own) {
                 first = other;
                 break;
             }
@@ -109,13 +102,14 @@ int collx_shape_init(struct collx_shape *shape, const struct collx_place *places
     int error = 0;
 
     *shape = (struct collx_shape){.ranks = ranks};
-    for (int key = 0; key < KEYS && places && !error && shape->levels < COLLX_LEVELS; key++) {
+    for (int key = 0; key < COLLX_PLACE_KEYS && places && !error && shape->levels < COLLX_LEVELS;
+         key++) {
         int members, *leader = new_level(shape);
         if (!leader) {
             error = -ENOMEM;
             break;
         }
-        int groups = divide(shape, places, key, leader, &members);
+        int groups = divide(shape, places, (enum collx_place_key)key, leader, &members);
         if (groups > 1 && groups < members)
             error = add_level(shape, leader, fan);
         else

@@ -25,6 +25,8 @@ struct collx_facts {
     int nodes;
     int node_ranks_min, node_ranks_max; /* fewest and most ranks that a node has */
     int numa_nodes; /* NUMA nodes that the ranks are bound to; 0, 1: placing memory is no use */
+    /* Where each rank runs; NULL: nothing is known.  For space() alone. */
+    const struct collx_place *places;
 };
 
 /* A parameter of an algorithm, as in `use: [nx(n=6)]`.  An array of them ends with name NULL. */

@@ -38,6 +38,15 @@ int collx_place_find(const char *folder, const char *description, int rank,
     return error;
 }
 
+int collx_places_first(const struct collx_place *places, int i, enum collx_place_key key)
+{
+    int first = 0;
+
+    while (first < i && !collx_place_shared(&places[first], &places[i], key))
+        first++;
+    return first;
+}
+
 bool collx_places_next_numa(const struct collx_place *places, int count, int *numa)
 {
     int32_t next = INT32_MAX;

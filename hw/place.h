@@ -19,7 +19,26 @@ struct collx_place {
 };
 static_assert(sizeof(struct collx_place) == 12, "it travels as bytes");
 
+/* What ranks can have in common, the smallest first. */
+enum collx_place_key { COLLX_CACHE, COLLX_NUMA, COLLX_PACKAGE, COLLX_PLACE_KEYS };
+
+static inline int32_t collx_place_key(const struct collx_place *place, enum collx_place_key key)
+{
+    return key == COLLX_CACHE ? place->cache : key == COLLX_NUMA ? place->numa : place->package;
+}
+
 #define COLLX_NOWHERE ((struct collx_place){-1, -1, -1})
+
+/* Whether both are known to be at the same cache, NUMA node or package. */
+static inline bool collx_place_shared(const struct collx_place *one,
+                                      const struct collx_place *other, enum collx_place_key key)
+{
+    return collx_place_key(one, key) >= 0 &&
+           collx_place_key(one, key) == collx_place_key(other, key);
+}
+
+/* The first of places[0 … i] that shares this with places[i]; i where there is none. */
+int collx_places_first(const struct collx_place *places, int i, enum collx_place_key key);
 
 /* The next NUMA node after *numa (-1: the first) that any of these is on.  False: there is none. */
 bool collx_places_next_numa(const struct collx_place *places, int count, int *numa);

@@ -69,6 +69,13 @@ int collx_shm_create(size_t size, void **base, int *fd)
     return error;
 }
 
+uintptr_t collx_page_up(uintptr_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
 void collx_shm_place(void *start, size_t bytes, int numa)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

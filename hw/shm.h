@@ -22,6 +22,9 @@ uint64_t collx_shm_node(void);
  * every peer has opened the segment; close() it then.  0 or -errno. */
 int collx_shm_create(size_t size, void **base, int *fd);
 
+/* `bytes` (a size or an address) rounded up to whole pages. */
+uintptr_t collx_page_up(uintptr_t bytes);
+
 /* Before its memory is allocated: this part of a segment shall lie on that NUMA node, by the
  * kernel's number, if there is room.  Whole pages alone can; the rest of the part stays where its
  * neighbours are.  What the kernel does not know or allow is passed over. */

@@ -136,7 +136,7 @@ static int exchange(struct setup *setup, const struct hello *hello)
     if (error)
         return error;
     collx_where_facts(setup->where, comm->size, &comm->facts, setup->places);
-    comm->team.places = comm->facts.nodes == 1 ? setup->places : NULL;
+    comm->team.places = comm->facts.places;
     if (hello->policy_size) {
         error = collx_agree_from_zero(
             comm, comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
@@ -532,7 +532,7 @@ void collx_comm_setup(struct collx_comm *comm)
     report_unordered(comm, setup, error);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
-    comm->team.places = NULL;
+    comm->facts.places = comm->team.places = NULL;
     setup_destroy(setup);
     errno = keep;
 }

@@ -78,4 +78,5 @@ void collx_where_facts(struct collx_where *where, int ranks, struct collx_facts 
     }
     /* Between nodes the numbers of places mean nothing. */
     facts->numa_nodes = facts->nodes == 1 ? collx_places_numa_nodes(places, ranks) : 1;
+    facts->places = facts->nodes == 1 ? places : NULL;
 }
