@@ -4,11 +4,10 @@
 
 #include <unistd.h>
 
-static const char *const words[] = {"auto", "never", "always", NULL};
+const char *const collx_single_words[] = {"auto", "never", "always", NULL};
 
 const struct collx_param collx_single_params[] = {
-    {"single_copy", "long messages straight from the buffers of other ranks (cross-memory attach)",
-     COLLX_SINGLE_AUTO, COLLX_SINGLE_AUTO, COLLX_SINGLE_ALWAYS, words},
+    COLLX_SINGLE_PARAM,
     {0},
 };
 

@@ -27,6 +27,13 @@ enum { COLLX_OWNER_BITS = 22 };
 /* The parameter `single_copy` of algorithms that have this as one of two ways. */
 enum { COLLX_SINGLE_AUTO, COLLX_SINGLE_NEVER, COLLX_SINGLE_ALWAYS };
 extern const struct collx_param collx_single_params[];
+extern const char *const collx_single_words[];
+#define COLLX_SINGLE_PARAM                                                                         \
+    {                                                                                              \
+        "single_copy",                                                                             \
+            "long messages straight from the buffers of other ranks (cross-memory attach)",        \
+            COLLX_SINGLE_AUTO, COLLX_SINGLE_AUTO, COLLX_SINGLE_ALWAYS, collx_single_words          \
+    }
 
 /* What a rank tells of itself when it opens its buffers: addresses in its own address space; 0: it
  * has no memory for what should be there. */

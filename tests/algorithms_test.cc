@@ -55,7 +55,8 @@ std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *alg
     for (int i = 0; param && param[i].name; i++)
         for (int64_t word = 0; param[i].words && param[i].words[word]; word++)
             if (word != param[i].initial) {
-                all.push_back({all[0].first, std::string("_") + param[i].words[word]});
+                all.push_back(
+                    {all[0].first, std::string("_") + param[i].name + "_" + param[i].words[word]});
                 all.back().first.value[i] = word;
             }
     return all;

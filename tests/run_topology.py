@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: run_topology.py BUILD MPI LAUNCHER
 
-Ranks that pretend to be on machines with several packages: the barrier among them takes the shape
-of that machine, and is right.  The program is the conformance test of MPI_Barrier."""
+Ranks that pretend to be on machines with several packages: barriers and broadcasts among them take
+the shape of that machine, and are right.  The program is the conformance test of these two."""
 
 import re
 import sys
@@ -16,14 +16,24 @@ mpi = Mpi(mpi_name, launcher)
 program = build / "tests" / "conformance" / f"conformance-{mpi_name}"
 
 
-def barriers(env, ranks=RANKS):
-    """What is said about MPI_Barrier, and everything else that collx said but its tables."""
-    result = mpi.run(ranks, [program, "--library", "libcollx", "barrier"],
+def calls(area, env, ranks=RANKS):
+    """What is said about this collective, and everything else that collx said but its tables."""
+    result = mpi.run(ranks, [program, "--library", "libcollx", area],
                      {"LD_PRELOAD": build / "libcollx.so", "COLLX_VERBOSE": 1, **env}).expect()
-    check(re.search(r"^area barrier cases \d+ failures 0 ", result.out, re.M), result.out + result.err)
+    check(re.search(rf"^area {area} cases \d+ failures 0 ", result.out, re.M), result.out + result.err)
     said = re.findall(r"^collx: (.*)$", result.err, re.M)
-    how = [line.partition(": ")[2] for line in said if line.startswith("shm of barrier on ")]
+    how = [line.partition(": ")[2] for line in said if line.startswith(f"shm of {area} on ")]
     return how, said
+
+
+def barriers(env, ranks=RANKS):
+    return calls("barrier", env, ranks)
+
+
+def bcasts(folder, use, env, ranks=RANKS):
+    policy = folder / "policy.yaml"
+    policy.write_text(f"version: 1\nrules:\n  - use: [{use}, pmpi]\n")
+    return calls("bcast", {"COLLX_POLICY": policy, **env}, ranks)
 
 
 def two_packages(folder):
@@ -60,6 +70,25 @@ def nonsense(folder):
     check(sum("'nonsense' is no machine" in line for line in said) == 1, said)
 
 
+def bcast_groups(folder):
+    """As many groups as packages, one of them of one rank alone."""
+    env = {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:8 pu:1"}
+    how, said = bcasts(folder, "shm(groups=always)", env)
+    check(how == ["2 groups, by last cache; crossings of each line between packages: 1, not 1; "
+                  "some 530 ns for 512 bytes, not 530"], said)
+    env = {"COLLX_TOPOLOGY": "package:3 [numa] l3:1 core:3 pu:1"}
+    how, said = bcasts(folder, '"shm(single_copy=never, groups=always)"', env)
+    check(len(how) == 1 and how[0].startswith("3 groups, by last cache; crossings of each "
+                                              "line between packages: 2, not 6;"), said)
+
+
+def bcast_flat(folder):
+    """For so few ranks groups are worth nothing."""
+    env = {"COLLX_TOPOLOGY": "package:3 [numa] l3:1 core:3 pu:1"}
+    how, said = bcasts(folder, "shm", env)
+    check(how == ["everybody reads from the root"], said)
+
+
 main([
     (f"{mpi_name}: two packages", two_packages),
     (f"{mpi_name}: four packages with memory of their own", four_packages_with_memory),
@@ -67,4 +96,6 @@ main([
     (f"{mpi_name}: this machine", this_machine),
     (f"{mpi_name}: few ranks do not look", few_ranks_do_not_look),
     (f"{mpi_name}: nonsense", nonsense),
+    (f"{mpi_name}: bcast in groups", bcast_groups),
+    (f"{mpi_name}: bcast to few ranks", bcast_flat),
 ])

@@ -1,0 +1,209 @@
+#include "algorithms/bcast_groups.h"
+
+#include <stdlib.h>
+
+static size_t rings_space(int members)
+{
+    return collx_ring_space(members, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES) +
+           collx_ring_space(members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+}
+
+size_t collx_grouped_space(const struct collx_bcast_plan *plan, const struct collx_facts *facts)
+{
+    size_t space = rings_space(facts->ranks) + (size_t)(plan->groups - 1) * rings_space(0);
+
+    /* Each group's rings begin on a page. */
+    return facts->numa_nodes > 1 ? space + (size_t)plan->groups * collx_page_up(1) : space;
+}
+
+static int members_of(const struct collx_team *team, int first, enum collx_place_key key)
+{
+    int members = 1;
+
+    for (int rank = first + 1; rank < team->size; rank++)
+        members += collx_place_shared(&team->places[first], &team->places[rank], key);
+    return members;
+}
+
+/* Where the rings of each group are: for small[group], large[group], unless they are NULL; or they
+ * are placed.  Returns what follows. */
+static void *lay_out(const struct collx_bcast_plan *plan, const struct collx_team *team,
+                     void *memory, struct collx_ring *small, struct collx_ring *large)
+{
+    const bool spread = collx_places_numa_nodes(team->places, team->size) > 1;
+    uintptr_t next = (uintptr_t)memory;
+
+    for (int rank = 0, group = 0; rank < team->size; rank++) {
+        if (collx_places_first(team->places, rank, plan->key) != rank)
+            continue;
+        const int members = members_of(team, rank, plan->key);
+        uintptr_t begin = next = spread ? collx_page_up(next) : next;
+        next += rings_space(members);
+        if (small) {
+            void *second = collx_ring_init(&small[group], (void *)begin, members, COLLX_SMALL_SLOTS,
+                                           COLLX_SMALL_BYTES);
+            collx_ring_init(&large[group], second, members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+        } else {
+            collx_shm_place((void *)begin, collx_page_up(next) - begin, team->places[rank].numa);
+        }
+        group++;
+    }
+    return (void *)next;
+}
+
+void collx_grouped_place(const struct collx_bcast_plan *plan, const struct collx_team *team,
+                         void *memory)
+{
+    lay_out(plan, team, memory, NULL, NULL);
+}
+
+static bool groups_init(struct collx_groups *groups, const struct collx_bcast_plan *plan,
+                        const struct collx_team *team)
+{
+    const size_t ranks = (size_t)team->size, most = (size_t)plan->groups;
+    int *memory = calloc(2 * (ranks + most), sizeof *memory);
+
+    *groups = (struct collx_groups){.of = memory};
+    if (!memory)
+        return false;
+    groups->index = groups->of + ranks;
+    groups->first = groups->index + ranks;
+    groups->members = groups->first + most;
+    for (int rank = 0; rank < team->size; rank++) {
+        int first = collx_places_first(team->places, rank, plan->key);
+        if (first == rank)
+            groups->first[groups->count++] = rank;
+        groups->of[rank] = first == rank ? groups->count - 1 : groups->of[first];
+        groups->index[rank] = groups->members[groups->of[rank]]++;
+    }
+    groups->own = groups->of[team->rank];
+    return true;
+}
+
+void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_bcast_plan *plan,
+                         struct collx_team *team, void *memory)
+{
+    struct collx_ring *small = calloc((size_t)plan->groups, sizeof *small);
+    struct collx_ring *large = calloc((size_t)plan->groups, sizeof *large);
+
+    grouped->small =
+        (struct collx_group_rings){.team = team, .groups = &grouped->groups, .ring = small};
+    grouped->large =
+        (struct collx_group_rings){.team = team, .groups = &grouped->groups, .ring = large};
+    if (!groups_init(&grouped->groups, plan, team) || !small || !large)
+        return NULL;
+    return lay_out(plan, team, memory, small, large);
+}
+
+void collx_grouped_finish(struct collx_grouped *grouped)
+{
+    free(grouped->groups.of);
+    free(grouped->small.ring);
+    free(grouped->large.ring);
+}
+
+/* What a rank waits for, in words for a message. */
+struct waiting {
+    const struct collx_group_rings *rings;
+    uint64_t e;
+    int root;
+};
+
+/* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
+static uint64_t relaxed(const struct collx_flag *flag)
+{
+    return atomic_load_explicit(&flag->value, memory_order_relaxed);
+}
+
+static const struct collx_flag *done_of(const struct collx_group_rings *rings, int rank)
+{
+    const struct collx_groups *groups = rings->groups;
+
+    return &rings->ring[groups->of[rank]].done[groups->index[rank]];
+}
+
+/* Most ranks wait for one that waits itself.  Where somebody is a whole ring behind, all wait for
+ * whoever is behind most; else for the root, or the leader that has not passed on what it has. */
+static bool is_missing(const void *with, int rank)
+{
+    const struct waiting *waiting = with;
+    const struct collx_group_rings *rings = waiting->rings;
+    const struct collx_groups *groups = rings->groups;
+    const struct collx_ring *home = &rings->ring[groups->of[waiting->root]];
+    uint64_t least = UINT64_MAX;
+
+    for (int other = 0; other < rings->team->size; other++) {
+        uint64_t done = relaxed(done_of(rings, other));
+        least = done < least ? done : least;
+    }
+    if (least + home->slots < waiting->e)
+        return relaxed(done_of(rings, rank)) == least;
+    bool posted = relaxed(&home->slot[waiting->e % home->slots]) >= waiting->e;
+    return rank == (posted ? groups->first[groups->own] : waiting->root);
+}
+
+static void wait_for(struct waiting *waiting, struct collx_flag *flag, uint64_t value)
+{
+    struct collx_team *team = waiting->rings->team;
+
+    if (!collx_spin_for(team, flag, value))
+        collx_wait_long(
+            team,
+            &(struct collx_wait){
+                .flag = flag, .count = 1, .what = "Bcast", .missing = is_missing, .with = waiting},
+            value);
+}
+
+/* 2. */
+static void make_room(const struct collx_group_rings *rings, struct waiting *waiting)
+{
+    const struct collx_groups *groups = rings->groups;
+    struct collx_ring *own = &rings->ring[groups->own];
+    const int members = groups->members[groups->own], me = groups->index[rings->team->rank];
+    const bool guests = rings->guests > own->all_done;
+
+    if (waiting->e <= own->all_done + own->slots)
+        return;
+    const uint64_t need = waiting->e - own->slots;
+    for (int i = 0; i < members; i++)
+        if (i != me)
+            wait_for(waiting, &own->done[i], need);
+    uint64_t least = collx_ring_done(own, members);
+    for (int group = 0; guests && group < groups->count; group++) {
+        if (group == groups->own)
+            continue;
+        wait_for(waiting, &rings->ring[group].done[0], need);
+        uint64_t done = collx_ring_done(&rings->ring[group], 1);
+        least = done < least ? done : least;
+    }
+    own->all_done = least;
+}
+
+void collx_group_rings_pass(struct collx_group_rings *rings, int root, void *buf, size_t bytes)
+{
+    struct collx_team *team = rings->team;
+    const struct collx_groups *groups = rings->groups;
+    struct collx_ring *own = &rings->ring[groups->own];
+    const int home = groups->of[root], me = groups->index[team->rank];
+    const uint64_t e = ++own->chunk;
+    struct waiting waiting = {rings, e, root};
+    const void *source = buf;
+    bool writes = team->rank == root;
+
+    if (team->rank != root) { /* 1 */
+        const bool leads = home != groups->own && me == 0;
+        const struct collx_ring *from = leads ? &rings->ring[home] : own;
+        wait_for(&waiting, &from->slot[e % from->slots], e);
+        collx_ring_get(from, e, buf, bytes, &own->copier);
+        writes = leads && groups->members[groups->own] > 1;
+        if (!buf)
+            source = collx_ring_at(from, e, bytes);
+    }
+    if (writes) {
+        make_room(rings, &waiting);
+        collx_ring_put(team, own, e, source, bytes, &own->copier); /* 3 */
+    }
+    if (home == groups->own)
+        rings->guests = e;
+    collx_flag_post(team, &own->done[me], e); /* 4 */
+}

@@ -1,0 +1,127 @@
+/* A ring of slots in shared memory, through which a root passes chunks to all others.
+ *
+ * Chunks are numbered, e = 1, 2, …, over all calls that went through a ring; every rank counts
+ * alike, since the size of a message is equal on all ranks.  Chunk e is in slot e mod SLOTS,
+ * whoever the root is.  For each chunk
+ *
+ *   root:    1. wait until every rank has finished with chunk e - SLOTS, which had this slot
+ *            2. copy the chunk in, post e beside it
+ *   others:  3. wait for e in the slot, copy out
+ *   all:     4. post in one's own flag that one has finished with chunk e
+ *
+ * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
+ * and looks at their flags only then.  A message of at most COLLX_INLINE bytes lies in the line of
+ * the flag itself.
+ */
+#ifndef COLLX_BCAST_RING_H
+#define COLLX_BCAST_RING_H
+
+#include "algorithms/shm.h"
+
+enum {
+    /* For small messages, and for chunks of long ones. */
+    COLLX_SMALL_SLOTS = 16,
+    COLLX_SMALL_BYTES = 4096,
+    COLLX_LARGE_SLOTS = 32,
+    COLLX_LARGE_BYTES = 8192,
+};
+
+struct collx_ring {
+    struct collx_flag *slot; /* [slots] */
+    unsigned char *data;     /* [slots][bytes] */
+    struct collx_flag *done; /* one a rank: the chunk that it has finished with */
+    uint64_t chunk;          /* the last one that we have finished with */
+    uint64_t all_done;       /* every rank has finished with this one, as far as we know */
+    unsigned slots, bytes;
+    struct collx_copier copier;
+};
+
+static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes)
+{
+    return slots * (sizeof(struct collx_flag) + bytes) + (size_t)ranks * sizeof(struct collx_flag);
+}
+
+/* `memory`: collx_ring_space() bytes, the same on all ranks, zeroed.  Returns what follows them. */
+static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks,
+                                    unsigned slots, unsigned bytes)
+{
+    *ring = (struct collx_ring){.slots = slots, .bytes = bytes};
+    collx_copier_init(&ring->copier);
+    ring->slot = memory;
+    ring->done = (struct collx_flag *)(ring->slot + slots);
+    ring->data = (unsigned char *)(ring->done + ranks);
+    return ring->data + (size_t)slots * bytes;
+}
+
+/* Where chunk e lies, of `bytes` bytes. */
+static inline unsigned char *collx_ring_at(const struct collx_ring *ring, uint64_t e, size_t bytes)
+{
+    unsigned at = e % ring->slots;
+
+    return bytes <= COLLX_INLINE ? ring->slot[at].payload : ring->data + (size_t)at * ring->bytes;
+}
+
+/* 2.  `from` NULL: of a root without memory; zeros then. */
+static inline void collx_ring_put(const struct collx_team *team, struct collx_ring *ring,
+                                  uint64_t e, const void *from, size_t bytes,
+                                  struct collx_copier *copier)
+{
+    unsigned char *data = collx_ring_at(ring, e, bytes);
+
+    if (!from)
+        memset(data, 0, bytes);
+    else if (bytes <= COLLX_INLINE)
+        collx_copy_small(data, from, bytes);
+    else
+        collx_copy_in(copier, data, from, bytes);
+    collx_flag_post(team, &ring->slot[e % ring->slots], e);
+}
+
+/* 3, when e is there.  `to` NULL: of a rank without memory; to nowhere. */
+static inline void collx_ring_get(const struct collx_ring *ring, uint64_t e, void *to, size_t bytes,
+                                  const struct collx_copier *copier)
+{
+    const unsigned char *data = collx_ring_at(ring, e, bytes);
+
+    if (!to)
+        return;
+    if (bytes <= COLLX_INLINE)
+        collx_copy_small(to, data, bytes);
+    else
+        collx_copy_out(copier, to, data, bytes);
+}
+
+/* The chunk that the first `ranks` ranks have finished with, at least. */
+static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int rank = 0; rank < ranks; rank++) {
+        /* Acquire: pairs with (4); their reads of the slot are over before we overwrite it. */
+        uint64_t done = atomic_load_explicit(&ring->done[rank].value, memory_order_acquire);
+        least = done < least ? done : least;
+    }
+    return least;
+}
+
+/* One chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
+static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root,
+                                   void *buf, size_t bytes)
+{
+    uint64_t e = ++ring->chunk;
+
+    if (team->rank == root) {
+        if (e > ring->all_done + ring->slots) { /* 1 */
+            uint64_t least = e - ring->slots;
+            collx_wait_others(team, ring->done, sizeof *ring->done, least, "Bcast");
+            ring->all_done = collx_ring_done(ring, team->size);
+        }
+        collx_ring_put(team, ring, e, buf, bytes, &ring->copier); /* 2 */
+    } else {
+        collx_wait_for(team, &ring->slot[e % ring->slots], e, root, "Bcast"); /* 3 */
+        collx_ring_get(ring, e, buf, bytes, &ring->copier);
+    }
+    collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
+}
+
+#endif

@@ -1,0 +1,250 @@
+/* Bcast in groups: right bytes for every root and size on machines made up, whoever is late, and
+ * the truth about who is. */
+#include "tests/machines.h"
+#include "tests/team.h"
+
+extern "C" {
+#include "algorithms/bcast_plan.h"
+extern const collx_algorithm collx_bcast_shm;
+}
+
+#include <atomic>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+namespace
+{
+
+#ifdef __SANITIZE_THREAD__
+const int slower = 10;
+#else
+const int slower = 1;
+#endif
+
+using Places = std::vector<collx_place>;
+
+struct Machine {
+    const char *name;
+    Places places;
+    int groups;
+};
+
+Places with_unknown()
+{
+    Places places = ranks_on(14, 2, 1, 7, true);
+    places[0] = places[9] = nowhere;
+    return places;
+}
+
+const Machine machines[] = {
+    {"9_on_2_packages", ranks_on(9, 2, 1, 8), 2}, /* the second has one rank */
+    {"9_on_3_packages_in_turn", ranks_on(9, 3, 1, 3, true), 3},
+    {"12_on_4_packages", ranks_on(12, 4, 1, 3), 4},
+    {"14_on_2_packages_and_nowhere", with_unknown(), 4},
+    {"16_on_1_package_of_4_caches", ranks_on(16, 1, 4, 4), 4},
+    {"16_on_2_packages_of_2_caches", ranks_on(16, 2, 2, 4), 4},
+};
+
+struct Case {
+    Machine machine;
+    Ranks kind;
+    bool single_copy; /* whether it may be tried */
+};
+
+collx_args args_of(bool single_copy)
+{
+    collx_args args = {};
+
+    args.value[0] = single_copy ? 0 : 1;
+    args.value[1] = COLLX_GROUPS_ALWAYS;
+    return args;
+}
+
+int size_of(const Case &c)
+{
+    return static_cast<int>(c.machine.places.size());
+}
+
+std::string run(const Case &c, const std::function<std::string(Rank &)> &body)
+{
+    collx_args args = args_of(c.single_copy);
+
+    return run_team(&collx_bcast_shm, size_of(c), c.kind, true, body, &args,
+                    c.machine.places.data());
+}
+
+std::vector<Case> cases()
+{
+    std::vector<Case> all;
+
+    for (const Machine &machine : machines)
+        for (Ranks kind : {Ranks::processes, Ranks::threads})
+            for (bool single_copy : {false, true})
+                all.push_back({machine, kind, single_copy});
+    return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Case> &info)
+{
+    return std::string(info.param.machine.name) +
+           (info.param.kind == Ranks::threads ? "_threads" : "_processes") +
+           (info.param.single_copy ? "_single_copy" : "");
+}
+
+class Groups : public testing::TestWithParam<Case>
+{
+};
+
+/* What a rank of the team does: the same roots and sizes on all, each late by itself.  A root stays
+ * for some calls, since who may still be reading depends on who was root before. */
+std::string play(Rank &self, int rounds, size_t (*size)(std::minstd_rand &))
+{
+    std::minstd_rand shared(7), own(100 + self.team.rank);
+    std::vector<unsigned char> buf(200064);
+    int root = 0;
+
+    for (int round = 0; round < rounds / slower; round++) {
+        if (shared() % 5 == 0)
+            root = static_cast<int>(shared() % self.team.size);
+        size_t bytes = size(shared);
+        bool contiguous = shared() % 4;
+        if (!contiguous)
+            bytes = bytes / 4 * 4;
+        unsigned char *at = &buf[round % 13];
+        for (size_t i = 0; i < bytes; i++)
+            at[i] = self.team.rank == root ? static_cast<unsigned char>(i * 7 + round) : 0xee;
+        at[bytes] = 0xee;
+        if (own() % 32 == 0)
+            usleep(own() % 300);
+        if (self.bcast(at, bytes, root, contiguous))
+            return "an error in round " + std::to_string(round);
+        for (size_t i = 0; i < bytes; i++)
+            if (at[i] != static_cast<unsigned char>(i * 7 + round))
+                return "a wrong byte in round " + std::to_string(round) + ", " + std::to_string(i) +
+                       " of " + std::to_string(bytes);
+        if (at[bytes] != 0xee)
+            return "a byte behind the buffer in round " + std::to_string(round);
+        /* A root may be far ahead of the others, so that it comes round its ring. */
+        if (self.team.rank == root)
+            memset(at, 0x55, bytes);
+    }
+    return std::string();
+}
+
+TEST_P(Groups, EverybodyHasTheRootsBytes)
+{
+    EXPECT_EQ("", run(GetParam(), [](Rank &self) {
+                  return play(self, 300, [](std::minstd_rand &dice) -> size_t {
+                      const size_t sizes[] = {0,    1,    8,     55,    56,    57,     64,
+                                              1000, 4096, 4097,  8191,  8192,  8193,   16384,
+                                              5000, 9999, 65536, 65537, 99999, 131072, 200000};
+                      return sizes[dice() % std::size(sizes)];
+                  });
+              }));
+}
+
+/* Small ones, one after the other: all that holds a fast root back are the slots. */
+TEST_P(Groups, NoSlotIsOverwrittenThatSomebodyReads)
+{
+    EXPECT_EQ("", run(GetParam(), [](Rank &self) {
+                  return play(self, 2000,
+                              [](std::minstd_rand &dice) -> size_t { return dice() % 600; });
+              }));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Groups, testing::ValuesIn(cases()), name_of);
+
+/* Else the cases above would prove nothing about groups. */
+TEST(GroupsOf, TheseMachinesAreWhatIsSaid)
+{
+    for (const Machine &machine : machines) {
+        collx_bcast_plan plan = collx_bcast_plan_choose(
+            machine.places.data(), static_cast<int>(machine.places.size()), COLLX_GROUPS_ALWAYS);
+        EXPECT_EQ(plan.groups, machine.groups) << machine.name;
+    }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* A rank without memory for a packed message passes it on to its group all the same. */
+TEST(GroupsOf, ALeaderWithoutMemoryPassesOn)
+{
+    for (int root : {0, 2}) {
+        Case c = {machines[1], Ranks::processes, false};
+        EXPECT_EQ("", run(c, [root](Rank &self) {
+                      const size_t bytes = 4 << 20;
+                      const bool poor = self.team.rank == 1; /* leads the second package */
+                      std::vector<unsigned char> buf(bytes, 1);
+                      rlimit usual = {}, none = {};
+                      getrlimit(RLIMIT_AS, &usual);
+                      none.rlim_max = usual.rlim_max;
+                      for (int round = 2; round < 5; round++) {
+                          memset(buf.data(), self.team.rank == root ? round : 0xee, bytes);
+                          setrlimit(RLIMIT_AS, poor ? &none : &usual);
+                          int error = self.bcast(buf.data(), bytes, root, false);
+                          setrlimit(RLIMIT_AS, &usual);
+                          if (error != (poor ? 99 : 0))
+                              return "error " + std::to_string(error);
+                          for (size_t i = 0; i < bytes && !poor; i++)
+                              if (buf[i] != round)
+                                  return std::string("a wrong byte");
+                      }
+                      return std::string();
+                  }));
+    }
+}
+#endif
+
+/* Of 12 ranks on 4 packages; 3 leads 4 and 5. */
+struct Late {
+    const char *who;
+    int root, late, calls;
+};
+
+class GroupsLate : public testing::TestWithParam<Late>
+{
+};
+
+TEST_P(GroupsLate, IsSaidToBe)
+{
+    const Late &late = GetParam();
+    auto *shared = static_cast<std::atomic<uint32_t> *>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::atomic<uint32_t> &said = shared[0];
+    Case c = {machines[2], Ranks::processes, false};
+
+    testing::internal::CaptureStderr();
+    std::string wrong = run(c, [&](Rank &self) {
+        char buf[32] = {};
+        self.bcast(buf, sizeof buf, late.root);
+        self.team.stall_ms = 1000;
+        self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+        while (self.team.rank == late.late && !said)
+            usleep(1000);
+        for (int call = 0; call < late.calls; call++)
+            self.bcast(buf, sizeof buf, late.root);
+        return std::string();
+    });
+    std::string text = testing::internal::GetCapturedStderr();
+    munmap(shared, 4096);
+    EXPECT_EQ(wrong, "");
+    EXPECT_NE(
+        text.find(std::string(" s in MPI_Bcast for rank ") + late.who + ". Have they stopped"),
+        std::string::npos)
+        << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupsLate,
+                         testing::Values(Late{"0", 0, 0, 1}, Late{"7", 7, 7, 3}, Late{"3", 0, 3, 1},
+                                         /* Nobody waits for it until its slots are wanted. */
+                                         Late{"4", 0, 4, 60}, Late{"8", 4, 8, 60}),
+                         [](const auto &info) {
+                             return "rank_" + std::to_string(info.param.late) + "_of_root_" +
+                                    std::to_string(info.param.root);
+                         });
+
+} // namespace
