@@ -45,14 +45,7 @@ static void stream(char *to, const char *from, size_t bytes)
     /* Streaming stores are not ordered by the release store of the flag that follows. */
     _mm_sfence();
 }
-#else
-static void stream(char *to, const char *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-#endif
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 static void plain(char *to, const char *from, size_t bytes)
 {
     if (bytes < 16) {
@@ -95,6 +88,11 @@ __attribute__((target("avx512f"))) static void out_avx512(void *to, const void *
     _mm512_storeu_si512(t + bytes - 64, _mm512_loadu_si512(s + bytes - 64));
 }
 #else
+static void stream(char *to, const char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
 static void plain(char *to, const char *from, size_t bytes)
 {
     memcpy(to, from, bytes);

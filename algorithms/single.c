@@ -58,11 +58,8 @@ void collx_single_wait(struct collx_single *single, struct collx_flag *flag, uin
 {
     struct collx_team *team = single->team;
 
-    for (int spin = team->spins; spin >= 0; spin--) {
-        if (collx_flag_reached(flag, value))
-            return;
-        collx_poll_gap(team);
-    }
+    if (collx_spin_for(team, flag, value))
+        return;
     collx_wait_long(team,
                     &(struct collx_wait){.flag = flag,
                                          .count = 1,
