@@ -138,8 +138,10 @@ static bool is_missing(const void *with, int rank)
     }
     if (least + home->slots < waiting->e)
         return relaxed(done_of(rings, rank)) == least;
-    bool posted = relaxed(&home->slot[waiting->e % home->slots]) >= waiting->e;
-    return rank == (posted ? groups->first[groups->own] : waiting->root);
+    if (relaxed(&home->slot[waiting->e % home->slots]) < waiting->e)
+        return rank == waiting->root;
+    const int leader = groups->first[groups->own]; /* who is one itself has just been served */
+    return rank == leader && leader != rings->team->rank;
 }
 
 static void wait_for(struct waiting *waiting, struct collx_flag *flag, uint64_t value)

@@ -89,6 +89,8 @@ void collx_flag_wake(struct collx_flag *flag)
     errno = keep;
 }
 
+/* One rank speaks for all; whatever the order, it says what is true.  So it looks who is missing
+ * before it claims to be the one. */
 static void report(struct collx_team *team, const struct collx_wait *wait, uint64_t value,
                    uint64_t waited_ns)
 {
@@ -103,7 +105,9 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
             length += snprintf(who + length, sizeof who - (size_t)length, " %d",
                                wait->count == 1 && !wait->missing ? wait->rank : i);
     }
-    if (!missing)
+    team->stalled = missing;
+    if (!missing ||
+        (team->stall_said && __atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED)))
         return;
     collx_warn("rank %d of %s has waited %.0f s in MPI_%s for rank%s%s%s. Have they stopped, or "
                "are they in another call? It goes on waiting (COLLX_STALL sets this time)",
@@ -127,13 +131,8 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
                 break;
             uint64_t waited = collx_clock_ns() - begin;
             sleepy = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
-            if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms) {
-                team->stalled = true;
-                /* One rank speaks for all; whatever the order, it says what is true. */
-                if (!team->stall_said ||
-                    !__atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED))
-                    report(team, wait, value, waited);
-            }
+            if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms)
+                report(team, wait, value, waited);
         }
         if (!sleepy)
             sched_yield();
