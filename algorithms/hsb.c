@@ -36,11 +36,12 @@ static int upper_level(const struct collx_pattern *pattern, int round, int *tree
 
 /* The flag of the pair of a node and its parent.  Those of the children come first in a row, then
  * that of the parent. */
-static struct collx_flag flag_of(const struct collx_pattern *pattern, int child, int tree, int peer)
+static struct collx_crossing flag_of(const struct collx_pattern *pattern, int child, int tree,
+                                     int peer)
 {
     int own = place(pattern, child, tree);
 
-    return (struct collx_flag){
+    return (struct collx_crossing){
         .peer = peer,
         .slot = tree == IN ? own : pattern->slots - 1,
         .order = tree == IN ? 0 : own,
@@ -48,7 +49,7 @@ static struct collx_flag flag_of(const struct collx_pattern *pattern, int child,
 }
 
 static int to_parent(const struct collx_pattern *pattern, int node, int tree, int level,
-                     struct collx_flag *flag)
+                     struct collx_crossing *flag)
 {
     if (!on_level(pattern, node, tree, level + 1))
         return 0;
@@ -57,7 +58,7 @@ static int to_parent(const struct collx_pattern *pattern, int node, int tree, in
 }
 
 static int to_children(const struct collx_pattern *pattern, int node, int tree, int level,
-                       struct collx_flag *flag)
+                       struct collx_crossing *flag)
 {
     long fan = pattern->hsb.fan[tree], first = node * fan + 1;
     int count = 0;
@@ -70,7 +71,7 @@ static int to_children(const struct collx_pattern *pattern, int node, int tree, 
 }
 
 static int hsb_writes(const struct collx_pattern *pattern, int node, int round,
-                      struct collx_flag *flag)
+                      struct collx_crossing *flag)
 {
     int tree, level = upper_level(pattern, round, &tree);
 
@@ -79,7 +80,7 @@ static int hsb_writes(const struct collx_pattern *pattern, int node, int round,
 }
 
 static int hsb_waits(const struct collx_pattern *pattern, int node, int round,
-                     struct collx_flag *flag)
+                     struct collx_crossing *flag)
 {
     int tree, level = upper_level(pattern, round, &tree);
 

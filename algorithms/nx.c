@@ -62,15 +62,15 @@ static int flags_in_round(const struct collx_pattern *pattern, int round)
 }
 
 /* The slot of a flag says in which round, and as which of it, it was written. */
-static void put(const struct collx_pattern *pattern, struct collx_flag *flag, int peer, int digit,
-                int k)
+static void put(const struct collx_pattern *pattern, struct collx_crossing *flag, int peer,
+                int digit, int k)
 {
-    *flag = (struct collx_flag){
+    *flag = (struct collx_crossing){
         .peer = peer, .slot = digit * (pattern->nx.n - 1) + k - 1, .order = k - 1};
 }
 
 static int dissemination_writes(const struct collx_pattern *pattern, int node, int round,
-                                struct collx_flag *flag)
+                                struct collx_crossing *flag)
 {
     int count = flags_in_round(pattern, round);
 
@@ -82,7 +82,7 @@ static int dissemination_writes(const struct collx_pattern *pattern, int node, i
 }
 
 static int dissemination_waits(const struct collx_pattern *pattern, int node, int round,
-                               struct collx_flag *flag)
+                               struct collx_crossing *flag)
 {
     int count = flags_in_round(pattern, round);
 
@@ -148,17 +148,17 @@ static int side_slot(const struct collx_pattern *pattern)
 }
 
 static int exchange_writes(const struct collx_pattern *pattern, int node, int round,
-                           struct collx_flag *flag)
+                           struct collx_crossing *flag)
 {
     int digit = digit_of(pattern, round), core = pattern->nx.core, count = 0;
     bool inside = node < core;
 
     if (digit < 0 && !inside) {
-        flag[count++] =
-            (struct collx_flag){.peer = node % core, .slot = side_slot(pattern) + node / core - 1};
+        flag[count++] = (struct collx_crossing){.peer = node % core,
+                                                .slot = side_slot(pattern) + node / core - 1};
     } else if (digit == pattern->nx.digits && inside) {
         for (; count < served(pattern, node); count++)
-            flag[count] = (struct collx_flag){
+            flag[count] = (struct collx_crossing){
                 .peer = node + (count + 1) * core, .slot = side_slot(pattern), .order = count};
     } else if (digit >= 0 && digit < pattern->nx.digits && inside) {
         for (int k = 1; k < pattern->nx.n; k++)
@@ -168,17 +168,17 @@ static int exchange_writes(const struct collx_pattern *pattern, int node, int ro
 }
 
 static int exchange_waits(const struct collx_pattern *pattern, int node, int round,
-                          struct collx_flag *flag)
+                          struct collx_crossing *flag)
 {
     int digit = digit_of(pattern, round), core = pattern->nx.core, count = 0;
     bool inside = node < core;
 
     if (digit < 0 && inside) {
         for (; count < served(pattern, node); count++)
-            flag[count] = (struct collx_flag){.peer = node + (count + 1) * core,
-                                              .slot = side_slot(pattern) + count};
+            flag[count] = (struct collx_crossing){.peer = node + (count + 1) * core,
+                                                  .slot = side_slot(pattern) + count};
     } else if (digit == pattern->nx.digits && !inside) {
-        flag[count++] = (struct collx_flag){
+        flag[count++] = (struct collx_crossing){
             .peer = node % core, .slot = side_slot(pattern), .order = node / core - 1};
     } else if (digit >= 0 && digit < pattern->nx.digits && inside) {
         for (int k = 1; k < pattern->nx.n; k++)

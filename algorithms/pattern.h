@@ -15,7 +15,7 @@
 enum { COLLX_NODES_MAX = 1 << 30, COLLX_STRIDES = 32 };
 
 /* A flag that crosses in a round, seen from the writer or the reader. */
-struct collx_flag {
+struct collx_crossing {
     int peer;  /* the node at the other side */
     int slot;  /* in the reader's row */
     int order; /* how many flags the writer writes before it in this round */
@@ -28,8 +28,9 @@ struct collx_pattern {
     int width; /* flags that a node writes, or waits for, in one round at most */
     /* What a node writes, and what it waits for, in a round; room for `width`.  Return how many. */
     int (*writes)(const struct collx_pattern *pattern, int node, int round,
-                  struct collx_flag *flag);
-    int (*waits)(const struct collx_pattern *pattern, int node, int round, struct collx_flag *flag);
+                  struct collx_crossing *flag);
+    int (*waits)(const struct collx_pattern *pattern, int node, int round,
+                 struct collx_crossing *flag);
     union {
         struct {
             int n;

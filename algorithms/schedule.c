@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static void add(struct collx_schedule *schedule, enum collx_step_kind kind, int round,
-                const struct collx_flag *flag)
+                const struct collx_crossing *flag)
 {
     schedule->steps[schedule->count++] = (struct collx_step){
         .kind = kind,
@@ -17,7 +17,7 @@ static void add(struct collx_schedule *schedule, enum collx_step_kind kind, int 
 int collx_schedule_init(struct collx_schedule *schedule, const struct collx_pattern *pattern,
                         int node)
 {
-    struct collx_flag *flags = malloc((size_t)pattern->width * sizeof *flags);
+    struct collx_crossing *flags = malloc((size_t)pattern->width * sizeof *flags);
     size_t steps = 0;
     int error = flags ? 0 : -ENOMEM;
 

@@ -20,7 +20,7 @@ struct node {
 };
 
 static void write_all(const struct collx_pattern *pattern, const struct collx_model *model,
-                      int round, struct node *nodes, struct collx_flag *flags)
+                      int round, struct node *nodes, struct collx_crossing *flags)
 {
     for (int i = 0; i < pattern->nodes; i++) {
         struct node *node = &nodes[i];
@@ -37,12 +37,12 @@ static void write_all(const struct collx_pattern *pattern, const struct collx_mo
 
 /* A node looks at one flag after the other. */
 static void wait_all(const struct collx_pattern *pattern, const struct collx_model *model,
-                     int round, struct node *nodes, struct collx_flag *flags)
+                     int round, struct node *nodes, struct collx_crossing *flags)
 {
     for (int i = 0; i < pattern->nodes; i++) {
         int waits = pattern->waits(pattern, i, round, flags);
 
-        for (const struct collx_flag *flag = flags; flag < flags + waits; flag++) {
+        for (const struct collx_crossing *flag = flags; flag < flags + waits; flag++) {
             double seen =
                 nodes[flag->peer].began + (flag->order + 1) * model->write + model->latency;
             nodes[i].now = fmax(nodes[i].now, seen) + model->poll;
@@ -54,7 +54,7 @@ int collx_simulate(const struct collx_pattern *pattern, const struct collx_model
                    struct collx_cost *cost)
 {
     struct node *nodes = calloc((size_t)pattern->nodes, sizeof *nodes);
-    struct collx_flag *flags = malloc((size_t)pattern->width * sizeof *flags);
+    struct collx_crossing *flags = malloc((size_t)pattern->width * sizeof *flags);
     int error = nodes && flags ? 0 : -ENOMEM;
 
     *cost = (struct collx_cost){.rounds = pattern->rounds};

@@ -129,7 +129,7 @@ std::string flaw(const std::vector<collx_schedule> &all)
  * its place among those that its writer writes. */
 void check_rounds(const collx_pattern &pattern)
 {
-    std::vector<collx_flag> written((size_t)pattern.width), awaited((size_t)pattern.width);
+    std::vector<collx_crossing> written((size_t)pattern.width), awaited((size_t)pattern.width);
 
     for (int round = 0; round < pattern.rounds; round++) {
         int sum = 0;
@@ -137,7 +137,7 @@ void check_rounds(const collx_pattern &pattern)
             int waits = pattern.waits(&pattern, node, round, awaited.data());
             sum -= pattern.writes(&pattern, node, round, written.data());
             for (int i = 0; i < waits; i++) {
-                const collx_flag &flag = awaited[(size_t)i];
+                const collx_crossing &flag = awaited[(size_t)i];
                 int writes = pattern.writes(&pattern, flag.peer, round, written.data());
                 ASSERT_LT(flag.order, writes);
                 ASSERT_EQ(written[(size_t)flag.order].peer, node);
@@ -306,7 +306,7 @@ TEST(Pattern, RoundsOfWriterAndReaderAgree)
 /* Numbers of nodes that are far from small: nothing overflows, and the last node has its flags. */
 TEST(Pattern, IsRightForABillionNodes)
 {
-    std::vector<collx_flag> flags(1 << 16);
+    std::vector<collx_crossing> flags(1 << 16);
     collx_pattern pattern;
 
     for (int fan : {2, 3, 10, 1000, 1 << 15}) {
@@ -323,7 +323,7 @@ TEST(Pattern, IsRightForABillionNodes)
                 for (int round = 0; round < pattern.rounds; round++) {
                     int count = pattern.writes(&pattern, node, round, flags.data());
                     for (int i = 0; i < count; i++) {
-                        const collx_flag &flag = flags[(size_t)i];
+                        const collx_crossing &flag = flags[(size_t)i];
                         ASSERT_TRUE(flag.peer >= 0 && flag.peer < COLLX_NODES_MAX) << fan;
                         ASSERT_TRUE(flag.slot >= 0 && flag.slot < pattern.slots) << fan;
                         met++;
