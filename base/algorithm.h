@@ -27,6 +27,10 @@ struct collx_facts {
     int numa_nodes; /* NUMA nodes that the ranks are bound to; 0, 1: placing memory is no use */
     /* Where each rank runs; NULL: nothing is known.  For space() alone. */
     const struct collx_place *places;
+    /* The number of each rank's node, counted in the order in which the ranks first mention them:
+     * so the lowest ranks of the nodes, their leaders, are in order, too.  NULL: not known, or not
+     * any more; it is for space() and query() in a job. */
+    const int *node;
 };
 
 /* A parameter of an algorithm, as in `use: [nx(n=6)]`.  An array of them ends with name NULL. */
@@ -90,6 +94,8 @@ struct collx_team {
     /* Where each rank runs, the same on all ranks; NULL: nothing is known.  For place() and
      * attach() alone. */
     const struct collx_place *places;
+    /* As in struct collx_facts; NULL: all are on one node.  For attach() alone. */
+    const int *node;
     const struct collx_mpi_ops *ops;
     void *ctx;
     /* How to wait; see algorithms/wait.h. */

@@ -42,10 +42,12 @@ struct collx_comm {
     /* Since it was set up. */
     struct collx_team team;
     struct collx_facts facts;
+    int leader;     /* the lowest rank on this one's node */
+    int node_ranks; /* how many there are on it */
     int attached_count;
-    void *segment;
+    void *segment; /* shared by the ranks of the node */
     size_t segment_size;
-    int segment_fd;    /* of rank 0, during the setup */
+    int segment_fd;    /* of the leader, during the setup */
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
     struct collx_attached *attached; /* [attached_count] */

@@ -24,7 +24,7 @@ static int node_ranks(const struct collx_comm *comm)
         pmpi.Comm_size(MPI_COMM_WORLD, &ranks);
     else if (ranks == 0) /* sessions alone and a launcher that does not tell: as a rule no more */
         ranks = (int)sysconf(_SC_NPROCESSORS_CONF);
-    return ranks > comm->size ? ranks : comm->size;
+    return ranks > comm->node_ranks ? ranks : comm->node_ranks;
 }
 
 size_t collx_segment_share(const struct collx_comm *comm)
@@ -43,8 +43,8 @@ static int reserve(struct collx_comm *comm, size_t size)
 {
     if (size > (size_t)collx_option_number(COLLX_OPTION_MEMORY_COMM))
         return -E2BIG;
-    int error =
-        collx_budget_take(&budget, collx_budget_part(size, comm->size), collx_segment_share(comm));
+    int error = collx_budget_take(&budget, collx_budget_part(size, comm->node_ranks),
+                                  collx_segment_share(comm));
     if (!error)
         comm->segment_size = size;
     return error;
@@ -52,7 +52,7 @@ static int reserve(struct collx_comm *comm, size_t size)
 
 static void give_back(struct collx_comm *comm)
 {
-    collx_budget_give(&budget, collx_budget_part(comm->segment_size, comm->size));
+    collx_budget_give(&budget, collx_budget_part(comm->segment_size, comm->node_ranks));
     comm->segment_size = 0;
 }
 
@@ -98,7 +98,7 @@ int collx_segment_open(struct collx_comm *comm, size_t size,
         give_back(comm);
         return error;
     }
-    /* Another process may have that number here, if rank 0 is not where we think it is. */
+    /* Another process may have that number here, if the leader is not where we think it is. */
     if (((struct collx_crowd *)comm->segment)->cookie != address->cookie) {
         collx_segment_close(comm);
         return -ESTALE;
@@ -108,7 +108,7 @@ int collx_segment_open(struct collx_comm *comm, size_t size,
 
 void collx_segment_opened(struct collx_comm *comm)
 {
-    if (comm->rank == 0 && comm->segment)
+    if (comm->rank == comm->leader && comm->segment)
         close(comm->segment_fd);
 }
 

@@ -1,11 +1,11 @@
-/* The memory that the ranks of a communicator share: one segment, made by rank 0, with a
- * struct collx_crowd at its head and the algorithms' pieces behind it. */
+/* The memory that the ranks of a communicator share: one segment on each node, made by its leader,
+ * with a struct collx_crowd at its head and the algorithms' pieces behind it. */
 #ifndef COLLX_SEGMENT_H
 #define COLLX_SEGMENT_H
 
 #include "pmpi/comm.h"
 
-/* Where rank 0's segment is, for the others. */
+/* Where a leader's segment is, for the others of its node. */
 struct collx_segment_address {
     int32_t pid, fd;
     int32_t error; /* negative errno: there is none */
@@ -14,20 +14,20 @@ struct collx_segment_address {
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
-/* Rank 0.  Into comm->segment, without memory yet: what lies where can still be said.  0; -E2BIG:
- * more than COLLX_MEMORY_COMM; -EDQUOT: of its share of COLLX_MEMORY this process has too little
- * left; or another negative errno. */
+/* The leader.  Into comm->segment, without memory yet: what lies where can still be said.  0;
+ * -E2BIG: more than COLLX_MEMORY_COMM; -EDQUOT: of its share of COLLX_MEMORY this process has too
+ * little left; or another negative errno. */
 int collx_segment_make(struct collx_comm *comm, size_t size);
 
-/* Rank 0, then: give it its memory, and say in *address where it is.  0 or a negative errno; then
- * there is no segment. */
+/* The leader, then: give it its memory, and say in *address where it is.  0 or a negative errno;
+ * then there is no segment. */
 int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address);
 
-/* The others.  Likewise. */
+/* The others of the node.  Likewise. */
 int collx_segment_open(struct collx_comm *comm, size_t size,
                        const struct collx_segment_address *address);
 
-/* Every rank has opened it, or will not; until then rank 0 must keep it open.  All ranks. */
+/* Every rank has opened it, or will not; until then the leader must keep it open.  All ranks. */
 void collx_segment_opened(struct collx_comm *comm);
 
 /* Local, without an MPI call; also where there is none. */

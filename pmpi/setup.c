@@ -7,8 +7,9 @@
  * over, unless that is the built-in one, and its name for the communicator, unless all have the
  * same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
- *   4. Rank 0 makes the segment that the plan's algorithms need, if they need one; everybody maps
- *      it, makes a communicator for messages if they need that, and attaches the algorithms.
+ *   4. The leader of each node makes the segment that the plan's algorithms need there, if they
+ * need one; everybody maps it, makes a communicator for messages if they need that, and attaches
+ * the algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
  *      is refused everywhere, and all go back to 3, without it.  Where a limit of ours was in the
  *      way of the segment, that is the one which needs most of it; where something else was, all
@@ -74,9 +75,12 @@ enum { WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
 struct setup {
     struct collx_comm *comm;
     const struct collx_policy *policy;
-    struct collx_policy received; /* from rank 0 */
-    struct collx_where *where;    /* [size] */
-    struct collx_place *places;   /* [size] */
+    struct collx_policy received;            /* from rank 0 */
+    struct collx_where *where;               /* [size] */
+    struct collx_place *places;              /* [size] */
+    struct collx_member *members;            /* [size], to work in */
+    int *node;                               /* [size] */
+    struct collx_segment_address *addresses; /* [size], of leaders */
     struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
     int count[COLLX_ROUTED];
     struct wanted wanted[WANTED];
@@ -126,6 +130,18 @@ static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello 
     return hello->cannot ? COLLX_EUNFIT : 0;
 }
 
+static void find_own_node(struct collx_comm *comm)
+{
+    const int *node = comm->facts.node;
+
+    comm->leader = 0;
+    while (node[comm->leader] != node[comm->rank])
+        comm->leader++;
+    comm->node_ranks = 0;
+    for (int rank = comm->leader; rank < comm->size; rank++)
+        comm->node_ranks += node[rank] == node[comm->rank];
+}
+
 /* 2. */
 static int exchange(struct setup *setup, const struct hello *hello)
 {
@@ -135,8 +151,11 @@ static int exchange(struct setup *setup, const struct hello *hello)
 
     if (error)
         return error;
-    collx_where_facts(setup->where, comm->size, &comm->facts, setup->places);
+    collx_where_facts(setup->where, comm->size, &comm->facts, setup->places, setup->members,
+                      setup->node);
     comm->team.places = comm->facts.places;
+    comm->team.node = comm->facts.node;
+    find_own_node(comm);
     if (hello->policy_size) {
         error = collx_agree_from_zero(
             comm, comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
@@ -226,22 +245,35 @@ static void place(const struct setup *setup)
     }
 }
 
+/* Everybody hears where the leader of its node has its segment. */
+static int find_segment(struct setup *setup, struct collx_segment_address *address)
+{
+    struct collx_comm *comm = setup->comm;
+
+    if (comm->facts.nodes == 1)
+        return collx_agree_from_zero(comm, address, sizeof *address);
+    int error = collx_agree_from_all(comm, address, setup->addresses, sizeof *address);
+    *address = setup->addresses[comm->leader];
+    return error;
+}
+
 /* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
 static int map_segment(struct setup *setup, size_t size, int *failed)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_segment_address address = {0};
+    const bool leads = comm->rank == comm->leader;
 
-    if (comm->rank == 0) {
+    if (leads) {
         address.error = collx_segment_make(comm, size);
         if (!address.error) {
             place(setup);
             address.error = collx_segment_allocate(comm, &address);
         }
     }
-    int error = collx_agree_from_zero(comm, &address, sizeof address);
+    int error = find_segment(setup, &address);
     *failed = address.error;
-    if (comm->rank != 0 && !error && !address.error)
+    if (!leads && !error && !address.error)
         *failed = collx_segment_open(comm, size, &address);
     return error;
 }
@@ -416,6 +448,9 @@ static void setup_destroy(struct setup *setup)
         return;
     free(setup->where);
     free(setup->places);
+    free(setup->members);
+    free(setup->node);
+    free(setup->addresses);
     free(setup);
 }
 
@@ -427,7 +462,11 @@ static struct setup *setup_create(struct collx_comm *comm)
         return NULL;
     setup->where = calloc((size_t)comm->size, sizeof *setup->where);
     setup->places = calloc((size_t)comm->size, sizeof *setup->places);
-    if (!setup->where || !setup->places || collx_self_init(comm->comm)) {
+    setup->members = calloc((size_t)comm->size, sizeof *setup->members);
+    setup->node = calloc((size_t)comm->size, sizeof *setup->node);
+    setup->addresses = calloc((size_t)comm->size, sizeof *setup->addresses);
+    if (!setup->where || !setup->places || !setup->members || !setup->node || !setup->addresses ||
+        collx_self_init(comm->comm)) {
         setup_destroy(setup);
         return NULL;
     }
@@ -448,10 +487,12 @@ static void explain_memory(const struct setup *setup)
     const double mib = 1 << 20;
 
     if (comm->segment)
-        collx_warn("memory of %s: its ranks share %.2f MiB; rank 0 has taken %.2f of its %.2f MiB "
-                   "of COLLX_MEMORY",
-                   comm->label, (double)comm->segment_size / mib,
-                   (double)collx_segments_taken() / mib, (double)collx_segment_share(comm) / mib);
+        collx_warn(
+            "memory of %s: its ranks share %.2f MiB%s; rank 0 has taken %.2f of its %.2f MiB "
+            "of COLLX_MEMORY",
+            comm->label, (double)comm->segment_size / mib,
+            comm->facts.nodes > 1 ? " on each node" : "", (double)collx_segments_taken() / mib,
+            (double)collx_segment_share(comm) / mib);
     for (int i = 0; collx_algorithms[i] && i < 63; i++)
         if (setup->too_large >> i & 1)
             collx_warn("memory of %s: not enough for %s of %s", comm->label,
@@ -467,9 +508,9 @@ static void explain(const struct setup *setup)
         collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
                              setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
     if (comm->segment)
-        collx_warn("waiting on %s: %s", comm->label,
-                   collx_crowd_explain(comm->segment, comm->facts.node_ranks_max, &comm->team, text,
-                                       sizeof text));
+        collx_warn(
+            "waiting on %s: %s", comm->label,
+            collx_crowd_explain(comm->segment, comm->node_ranks, &comm->team, text, sizeof text));
     for (int i = 0; i < comm->attached_count; i++) {
         const struct collx_attached *attached = &comm->attached[i];
 
@@ -522,7 +563,7 @@ void collx_comm_setup(struct collx_comm *comm)
     };
     int error = agree(comm, setup);
     if (!error)
-        collx_crowd_decide(comm->segment, comm->facts.node_ranks_max, &comm->team);
+        collx_crowd_decide(comm->segment, comm->node_ranks, &comm->team);
     for (int kind = 0; kind < COLLX_ROUTED; kind++) { /* 6 */
         if (error)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
@@ -533,6 +574,7 @@ void collx_comm_setup(struct collx_comm *comm)
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         explain(setup);
     comm->facts.places = comm->team.places = NULL;
+    comm->facts.node = comm->team.node = NULL;
     setup_destroy(setup);
     errno = keep;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 static struct collx_place find(int rank)
 {
@@ -53,29 +52,14 @@ struct collx_where collx_where_own(const struct collx_comm *comm)
     return (struct collx_where){.node = node, .place = place_own(comm)};
 }
 
-static int compare(const void *left, const void *right)
+void collx_where_facts(const struct collx_where *where, int ranks, struct collx_facts *facts,
+                       struct collx_place *places, struct collx_member *members, int *node)
 {
-    uint64_t a = ((const struct collx_where *)left)->node;
-    uint64_t b = ((const struct collx_where *)right)->node;
-
-    return a < b ? -1 : a > b;
-}
-
-void collx_where_facts(struct collx_where *where, int ranks, struct collx_facts *facts,
-                       struct collx_place *places)
-{
-    for (int rank = 0; rank < ranks; rank++)
+    for (int rank = 0; rank < ranks; rank++) {
         places[rank] = where[rank].place;
-    qsort(where, (size_t)ranks, sizeof *where, compare);
-    *facts = (struct collx_facts){.ranks = ranks, .node_ranks_min = ranks};
-    for (int first = 0, next; first < ranks; first = next) {
-        for (next = first; next < ranks && where[next].node == where[first].node; next++)
-            ;
-        int here = next - first;
-        facts->nodes++;
-        facts->node_ranks_min = here < facts->node_ranks_min ? here : facts->node_ranks_min;
-        facts->node_ranks_max = here > facts->node_ranks_max ? here : facts->node_ranks_max;
+        members[rank] = (struct collx_member){where[rank].node, rank};
     }
+    collx_facts_init(facts, members, ranks, node);
     /* Between nodes the numbers of places mean nothing. */
     facts->numa_nodes = facts->nodes == 1 ? collx_places_numa_nodes(places, ranks) : 1;
     facts->places = facts->nodes == 1 ? places : NULL;

@@ -2,6 +2,7 @@
 #ifndef COLLX_WHERE_H
 #define COLLX_WHERE_H
 
+#include "algorithms/facts.h"
 #include "hw/place.h"
 #include "pmpi/comm.h"
 
@@ -17,9 +18,9 @@ static_assert(sizeof(struct collx_where) == 24, "it travels as bytes");
  * something of it; else it is nowhere.  Local. */
 struct collx_where collx_where_own(const struct collx_comm *comm);
 
-/* The facts that follow from all ranks' where[ranks], which is sorted by nodes afterwards, and the
- * place of each rank. */
-void collx_where_facts(struct collx_where *where, int ranks, struct collx_facts *facts,
-                       struct collx_place *places);
+/* The facts that follow from all ranks' where[ranks]; places[ranks] and node[ranks], to which they
+ * point, are filled in, and members[ranks] is to work in. */
+void collx_where_facts(const struct collx_where *where, int ranks, struct collx_facts *facts,
+                       struct collx_place *places, struct collx_member *members, int *node);
 
 #endif

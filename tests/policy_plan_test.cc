@@ -15,8 +15,9 @@ extern "C" {
 namespace
 {
 
-const collx_facts four_nodes = {64, 4, 16, 16, 1, nullptr}, one_node = {8, 1, 8, 8, 1, nullptr},
-                  uneven = {10, 2, 3, 7, 1, nullptr};
+const collx_facts four_nodes = {64, 4, 16, 16, 1, nullptr, nullptr},
+                  one_node = {8, 1, 8, 8, 1, nullptr, nullptr},
+                  uneven = {10, 2, 3, 7, 1, nullptr, nullptr};
 
 std::shared_ptr<collx_policy> policy_of(const std::string &rules)
 {
@@ -304,7 +305,7 @@ TEST(PolicyExplain, Table)
                "  8193..1MiB           any          line 7     pmpi",
                "      not shm: spans 4 nodes; shm needs all ranks on one",
                "  1048577..            any          no rule    pmpi"}));
-    EXPECT_EQ(explain(*policy, {64, 1, 64, 64, 1, nullptr}, COLLX_BARRIER, -1, 1),
+    EXPECT_EQ(explain(*policy, {64, 1, 64, 64, 1, nullptr, nullptr}, COLLX_BARRIER, -1, 1),
               Lines({"barrier on MPI_COMM_WORLD: 64 ranks on 1 node; policy site.yaml",
                      "  bytes                op           rule       runs",
                      "  -                    -            line 7     pmpi",

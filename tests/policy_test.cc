@@ -394,7 +394,7 @@ TEST(PolicyRead, SurvivesDamagedFiles)
     const char bytes[] = "{}[]:,-'\"#&*!|>%@`?()=. \n\t\0\xff\xc3"
                          "a1";
     std::mt19937 random(1);
-    collx_facts facts = {8, 1, 8, 8, 1, nullptr};
+    collx_facts facts = {8, 1, 8, 8, 1, nullptr, nullptr};
     collx_choice choices[512];
     int passed = 0;
 

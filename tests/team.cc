@@ -221,7 +221,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
                      const std::function<std::string(Rank &)> &body, const collx_args *given,
                      const collx_place *places)
 {
-    collx_facts facts = {size, 1, size, size, collx_places_numa_nodes(places, size), places};
+    collx_facts facts = {size,   1,      size, size, collx_places_numa_nodes(places, size),
+                         places, nullptr};
     collx_args args = {};
     for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
         args.value[i] = given ? given->value[i] : algorithm->params[i].initial;

@@ -128,7 +128,8 @@ static void print_memory(const struct collx_algorithm *algorithm)
 static void print_algorithms(void)
 {
     /* As small as can be: who cannot do this cannot run here at all. */
-    static const struct collx_facts smallest = {2, 1, 2, 2, 1, NULL};
+    static const struct collx_facts smallest = {
+        .ranks = 2, .nodes = 1, .node_ranks_min = 2, .node_ranks_max = 2};
 
     char kernels[COLLX_VALUE_MAX];
 
