@@ -170,23 +170,21 @@ static void load_adapter(void *mpi)
              *why ? why : strerror(-error));
 }
 
-/* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us. */
-static void *tool_behind(const char *name, const void *own)
+/* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not
+ * by dladdr(), which reads the MPI library's whole symbol table for each address. */
+static void *tool_behind(void *mpi, const char *name)
 {
-    Dl_info tool, library;
     void *next = dlsym(RTLD_NEXT, name);
 
-    if (!next || !own || !dladdr(next, &tool) || !dladdr(own, &library))
-        return NULL;
-    return tool.dli_fbase == library.dli_fbase ? NULL : next;
+    return mpi && next == dlsym(mpi, name) ? NULL : next;
 }
 
 /* Let the entries jump to where `route` says. */
-static void fill_tables(void)
+static void fill_tables(void *mpi)
 {
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
-        void *tool = tool_behind(names[i] + 1, real[i]);
+        void *tool = real[i] ? tool_behind(mpi, names[i] + 1) : NULL;
 
         /* Release: a thread that jumps here without having passed our lock sees all that the
          * adapter has set up.  (Its jump depends on the address loaded.) */
@@ -215,10 +213,10 @@ static void resolve(void)
         route[i] = real[i];
     }
     /* What comes through the door while the adapter is loaded goes to the MPI library. */
-    fill_tables();
+    fill_tables(mpi);
     if (mpi) {
         load_adapter(mpi);
-        fill_tables();
+        fill_tables(mpi);
     }
 }
 
