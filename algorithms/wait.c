@@ -18,8 +18,9 @@ enum {
      * sleeping and being woken; but not where other processes get the CPU (a launcher may put each
      * rank into a scheduling group of its own), so not for long. */
     YIELDS_CROWDED = 32,
-    /* Otherwise whoever lets us wait that long is not about to come. */
-    YIELD_US = 2000,
+    /* Otherwise a yield costs nobody anything, and a sleep costs whoever is waited for nothing but
+     * us 150 us more than it should: so not before that is a two hundredth of the wait. */
+    YIELD_US = 30000,
     /* Sleeping ends after this, woken or not, so that MPI keeps going. */
     SLEEP_US = 100,
 };
