@@ -67,10 +67,11 @@ enum {
 /* A driver.  Offsets and sizes are bytes and multiples of 4; who calls with others, or beyond the
  * segment's end, overwrites memory. */
 struct collx_seg_ops {
-    const char *name; /* "shm", "sisci" */
+    const char *name; /* "shm", "sisci", "rma" */
 
     /* Once for a group of processes that will have segments, at its setup.  0; COLLX_EUNFIT or
-     * -errno and in `why` what is missing and what to do. */
+     * -errno and in `why` what is missing and what to do.  NULL: it takes more than this to make a
+     * net, and who lends the driver hands over one that is made. */
     int (*open)(struct collx_net **net, struct collx_seg_caps *caps, char *why, size_t size);
 
     /* A segment of `bytes`, zeroed, all its memory there.  *local is valid until unmake().  As soon
@@ -91,8 +92,9 @@ struct collx_seg_ops {
     void (*copy)(struct collx_remote *remote, size_t offset, const void *data, size_t bytes);
 
     /* After stores, and after each repetition: what has become of all stores to these remotes.
-     * state[i] says COLLX_SEG_… of remotes[i].  Never waits for other processes to do anything.
-     * Returns the number of those that have not arrived, or -ENOTCONN if one is gone. */
+     * state[i] says COLLX_SEG_… of remotes[i].  Never waits for other processes to do anything; in
+     * an MPI library they may have to call it now and then. Returns the number of those that have
+     * not arrived, or -ENOTCONN if one is gone. */
     int (*check)(struct collx_net *net, struct collx_remote *const *remotes, unsigned count,
                  uint8_t *state);
 

@@ -4,6 +4,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
+#include "pmpi/rma.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
 
@@ -141,6 +142,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     pthread_mutex_unlock(&lock);
 
     collx_comm_teardown(state);
+    collx_rma_close(state);
     collx_messages_close(state);
     free(state);
     return MPI_SUCCESS;
@@ -227,6 +229,7 @@ static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
     collx_messages_end(true);
+    collx_rma_end();
     if (!atomic_load(&collx_sessions))
         collx_comms_finish();
     return MPI_SUCCESS;

@@ -50,6 +50,7 @@ struct collx_comm {
     int segment_fd;    /* of the leader, during the setup */
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
+    struct collx_net *rma;           /* pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
     char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */

@@ -36,6 +36,7 @@
     X(Dist_graph_neighbors_count)                                                                  \
     X(Errhandler_free)                                                                             \
     X(Error_class)                                                                                 \
+    X(Error_string)                                                                                \
     X(Finalize)                                                                                    \
     X(Finalized)                                                                                   \
     X(Get_library_version)                                                                         \
@@ -55,6 +56,7 @@
     X(Isend)                                                                                       \
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \
+    X(Put)                                                                                         \
     X(Reduce_local)                                                                                \
     X(Sendrecv)                                                                                    \
     X(Test)                                                                                        \
@@ -63,7 +65,15 @@
     X(Type_get_true_extent)                                                                        \
     X(Type_size_x)                                                                                 \
     X(Unpack)                                                                                      \
-    X(Wait)
+    X(Wait)                                                                                        \
+    X(Win_allocate)                                                                                \
+    X(Win_flush)                                                                                   \
+    X(Win_free)                                                                                    \
+    X(Win_get_attr)                                                                                \
+    X(Win_lock_all)                                                                                \
+    X(Win_set_errhandler)                                                                          \
+    X(Win_sync)                                                                                    \
+    X(Win_unlock_all)
 
 struct collx_pmpi {
 #define X(Name) __typeof__(&PMPI_##Name) Name;
