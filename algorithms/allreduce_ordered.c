@@ -10,6 +10,7 @@
  * step k to the rank that is k further on and from the one that is k before.
  */
 #include "algorithms/combine.h"
+#include "algorithms/messages.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,14 +40,6 @@ static int neighbour(const struct collx_team *team, int steps)
     return (team->rank + steps + team->size) % team->size;
 }
 
-static int exchange(struct ordered *state, int to, const void *sbuf, size_t sbytes, int from,
-                    void *rbuf, size_t rbytes)
-{
-    const struct collx_team *team = state->team;
-
-    return team->ops->exchange(team->ctx, to, sbuf, sbytes, from, rbuf, rbytes);
-}
-
 /* An error does not end it, here and below: the others are counting on our messages. */
 static int keep_first(int error, int failed)
 {
@@ -66,9 +59,9 @@ static int run_short(struct ordered *state, struct collx_call *call)
     for (int have = 1; have < team->size; have *= 2) {
         int more = team->size - have < have ? team->size - have : have;
         size_t length = (size_t)more * bytes;
-        error = keep_first(error, exchange(state, neighbour(team, -have), state->operands, length,
-                                           neighbour(team, have),
-                                           state->operands + (size_t)have * bytes, length));
+        error = keep_first(error, collx_exchange(team, neighbour(team, -have), state->operands,
+                                                 length, neighbour(team, have),
+                                                 state->operands + (size_t)have * bytes, length));
     }
     for (int i = 0; i < team->size; i++)
         state->from[neighbour(team, i)] = state->operands + (size_t)i * bytes;
@@ -119,9 +112,10 @@ static int run_chunk(struct ordered *state, struct collx_call *call, const struc
     for (int k = 1; k < team->size; k++) {
         int to = neighbour(team, k), from = neighbour(team, -k);
         state->from[from] = state->operands + (size_t)(k - 1) * own;
-        error = keep_first(
-            error, exchange(state, to, chunk->in + slice_offset(team, call, chunk, to),
-                            slice_bytes(team, call, chunk, to), from, state->from[from], own));
+        error = keep_first(error,
+                           collx_exchange(team, to, chunk->in + slice_offset(team, call, chunk, to),
+                                          slice_bytes(team, call, chunk, to), from,
+                                          state->from[from], own));
     }
     state->from[team->rank] = (unsigned char *)(uintptr_t)chunk->in + own_offset;
     if (!error && own)
@@ -131,9 +125,9 @@ static int run_chunk(struct ordered *state, struct collx_call *call, const struc
     memcpy(chunk->out + own_offset, state->result, own);
     for (int k = 1; k < team->size; k++) {
         int to = neighbour(team, k), from = neighbour(team, -k);
-        error = keep_first(error, exchange(state, to, state->result, own, from,
-                                           chunk->out + slice_offset(team, call, chunk, from),
-                                           slice_bytes(team, call, chunk, from)));
+        error = keep_first(error, collx_exchange(team, to, state->result, own, from,
+                                                 chunk->out + slice_offset(team, call, chunk, from),
+                                                 slice_bytes(team, call, chunk, from)));
     }
     return error;
 }
@@ -230,15 +224,22 @@ static int collx_allreduce_ordered_attach(struct collx_team *team, const struct 
     return 0;
 }
 
+static int collx_allreduce_ordered_connect(struct collx_team *team, struct collx_slot *slot,
+                                           char *why, size_t size)
+{
+    (void)slot;
+    return team->size == 1 ? 0 : collx_listen(team, 2, why, size);
+}
+
 const struct collx_algorithm collx_allreduce_ordered = {
     .name = "ordered",
     .help = "in rank order by messages, on any number of nodes; the last resort of order: rank",
     .needs = "datatype elements of at most 64 KiB",
     .kind = COLLX_ALLREDUCE,
     .rank_order = true,
-    .needs_messages = true,
     .query = collx_allreduce_ordered_query,
     .attach = collx_allreduce_ordered_attach,
+    .connect = collx_allreduce_ordered_connect,
     .takes = collx_allreduce_ordered_takes,
     .detach = collx_allreduce_ordered_detach,
 };

@@ -47,10 +47,16 @@ int collx_pauses_per_poll(void)
     return pauses;
 }
 
+static bool is_there(const struct collx_wait *wait, int i, uint64_t value)
+{
+    return wait->reached ? wait->reached(wait->with, i, value)
+                         : collx_flag_reached(collx_wait_flag(wait, i), value);
+}
+
 static bool reached(const struct collx_wait *wait, uint64_t value, int *next)
 {
     /* Flags only grow: those that have been seen to be there need no second look. */
-    while (*next < wait->count && collx_flag_reached(collx_wait_flag(wait, *next), value))
+    while (*next < wait->count && is_there(wait, *next, value))
         ++*next;
     return *next == wait->count;
 }
@@ -99,8 +105,7 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     int length = 0, missing = 0;
 
     for (int i = 0; i < (wait->missing ? team->size : wait->count); i++) {
-        if (wait->missing ? !wait->missing(wait->with, i)
-                          : collx_flag_reached(collx_wait_flag(wait, i), value))
+        if (wait->missing ? !wait->missing(wait->with, i) : is_there(wait, i, value))
             continue;
         if (missing++ < 16 && length < (int)sizeof who - 16)
             length += snprintf(who + length, sizeof who - (size_t)length, " %d",
@@ -110,10 +115,11 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     if (!missing ||
         (team->stall_said && __atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED)))
         return;
-    collx_warn("rank %d of %s has waited %.0f s in MPI_%s for rank%s%s%s. Have they stopped, or "
+    collx_warn("rank %d of %s has waited %.0f s in MPI_%s for rank%s%s%s%s. Have they stopped, or "
                "are they in another call? It goes on waiting (COLLX_STALL sets this time)",
                team->rank, team->name, (double)waited_ns / 1e9, wait->what, missing == 1 ? "" : "s",
-               who, missing > 16 ? " and others" : "");
+               who, missing > 16 ? " and others" : "",
+               wait->relayed ? ", or others that these wait for" : "");
 }
 
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
@@ -137,7 +143,7 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
         }
         if (!sleepy)
             sched_yield();
-        else if (team->crowded)
+        else if (team->crowded && !wait->reached)
             sleep_until_posted(collx_wait_flag(wait, next), value);
         else
             nanosleep(&(struct timespec){.tv_nsec = SLEEP_US * 1000}, NULL);

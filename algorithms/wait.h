@@ -81,9 +81,15 @@ struct collx_wait {
     /* Called again and again during a long wait, with `with`: what others may want of us.  NULL:
      * nothing. */
     void (*meanwhile)(void *with);
+    /* Called with `with`: whether number `i` of what is waited for is there, which may be anything
+     * then; flag and stride do not count.  Nobody is woken by it, who waits long looks again and
+     * again.  NULL: flags. */
+    bool (*reached)(const void *with, int i, uint64_t value);
     /* For the message, called with `with`: whether this rank of the team is one that everybody
      * waits for.  NULL: those are whose flags have not been posted. */
     bool (*missing)(const void *with, int rank);
+    /* Those who are missing may themselves wait for others, which only they know. */
+    bool relayed;
     void *with;
 };
 

@@ -7,7 +7,8 @@
  *     query    everywhere, from facts that are equal on all ranks: can it run here, or why not
  *     space    how much of the communicator's shared segment it needs
  *     place    on rank 0, before that memory is allocated: what lies on which NUMA node
- *     attach   on every rank, when the segment is mapped and all ranks agreed to go on
+ *     attach   on every rank, when the segment is mapped
+ *     connect  on every rank, when all have attached and agreed to go on: together
  *     takes    for each call, from what is equal on all ranks: is this one for us
  *     slot.run for each call that it takes
  *     detach   when the communicator is freed
@@ -47,6 +48,16 @@ struct collx_args {
     int64_t value[COLLX_PARAMS_MAX];
 };
 
+enum { COLLX_MESSAGE_MAX = 1 << 30, COLLX_GATHER_MAX = 512 };
+
+/* One of those that collx_mpi_ops.transfer sends and receives. */
+struct collx_message {
+    int rank;     /* of the team, the other's; not the caller's own */
+    bool sends;   /* data to that rank; else from it */
+    void *data;   /* not changed where it is sent; overlaps no other message that is received */
+    size_t bytes; /* COLLX_MESSAGE_MAX at most */
+};
+
 /* What the MPI adapter (or whoever else runs algorithms: tests do it with forked processes) lends
  * to a team.  `ctx` is the lender's.  Unless said otherwise functions return 0 or an MPI error
  * code that run() passes on to its caller. */
@@ -68,25 +79,30 @@ struct collx_mpi_ops {
      * to free(), the result the address to hand to reduce and unpack (they differ where the type's
      * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs. */
     void *(*elements)(void *ctx, const struct collx_call *call, int64_t count, void **base);
-    /* Send `sbytes` bytes to team rank `to`, and receive `rbytes` from team rank `from`, at the
-     * same time; back when `rbuf` is filled and `sbuf` may be changed.  Where a size is 0 there is
-     * no message that way, and its rank and buffer are not looked at.  Neither rank is the caller's
-     * own; the buffers do not overlap; a message has at most COLLX_MESSAGE_MAX bytes.
+    /* What every rank has at `own`, `bytes` of it (COLLX_GATHER_MAX at most), into `all`, in the
+     * order of the ranks.  Called from connect() alone, by all ranks equally often.  It keeps MPI
+     * going while it waits.  Mandatory for algorithms that have connect(). */
+    int (*gather)(void *ctx, const void *own, void *all, size_t bytes);
+    /* Make transfer() possible for this team, with up to `messages` messages at once.  Called from
+     * connect() alone, by all ranks; where it fails it may have worked on others.  Mandatory for
+     * algorithms that have connect(). */
+    int (*listen)(void *ctx, int messages);
+    /* Send and receive these messages, all at the same time; back when all that is received is
+     * there and all that was sent may be changed.
      *
-     * Every message needs its counterpart: the other rank calls this too, with the same number of
-     * bytes.  What one rank sends to another arrives in the order in which it is sent.  Messages
-     * meet none but those of the same team's.  It blocks, however long the others take; it keeps
-     * MPI going, lets others have the CPU, and reports a long wait like collx_wait_long.  After an
-     * error rbuf is whatever it is, and the algorithm goes on with what the others expect of it.
-     * Called from run() alone, by one thread at a time for a team.  Mandatory for algorithms that
-     * say .needs_messages. */
-    int (*exchange)(void *ctx, int to, const void *sbuf, size_t sbytes, int from, void *rbuf,
-                    size_t rbytes);
+     * Every message needs its counterpart: the other rank receives what is sent here, with the same
+     * number of bytes.  What one rank sends to another arrives in the order in which it is sent.
+     * Messages meet none but those of the same team's.  It blocks, however long the others take; it
+     * keeps MPI going, lets others have the CPU, and reports a long wait like collx_wait_long.
+     * After an error what was received is whatever it is, and the algorithm goes on with what the
+     * others expect of it.  Called from run() alone, by one thread at a time for a team, after
+     * listen().  Algorithms go through algorithms/messages.h. */
+    int (*transfer)(void *ctx, const struct collx_message *messages, int count);
     /* What run() returns when memory ran out. */
     int no_memory;
+    /* What it returns when another node cannot be reached any more. */
+    int unreachable;
 };
-
-enum { COLLX_MESSAGE_MAX = 1 << 30 };
 
 /* A communicator as algorithms see it. */
 struct collx_team {
@@ -94,7 +110,7 @@ struct collx_team {
     /* Where each rank runs, the same on all ranks; NULL: nothing is known.  For place() and
      * attach() alone. */
     const struct collx_place *places;
-    /* As in struct collx_facts; NULL: all are on one node.  For attach() alone. */
+    /* As in struct collx_facts; NULL: all are on one node.  For attach() and connect() alone. */
     const int *node;
     const struct collx_mpi_ops *ops;
     void *ctx;
@@ -116,25 +132,28 @@ struct collx_algorithm {
     enum collx_kind kind;
     /* It combines rank 0, 1, 2, … from the left, whatever the call, and wherever the ranks are. */
     bool rank_order;
-    bool needs_messages;              /* it calls collx_mpi_ops.exchange */
     const struct collx_param *params; /* NULL: none */
 
     /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  Mandatory. */
     int (*query)(const struct collx_facts *facts, const struct collx_args *args, char *why,
                  size_t size);
-    /* Pure.  Bytes of the team's segment that it wants, zeroed; a multiple of COLLX_LINE.  Only
-     * where all ranks are on one node may it want any.  NULL: none. */
+    /* Pure.  Bytes of each node's segment that it wants, zeroed; a multiple of COLLX_LINE.  NULL:
+     * none. */
     size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);
-    /* Local; on rank 0 alone, and only where facts.numa_nodes says that it is of use.  `memory` is
-     * what attach will be given, mapped but not yet allocated: collx_shm_place() tells where it
-     * shall be.  NULL: anywhere. */
+    /* Local; on rank 0 alone, only where all ranks are on one node, and only where facts.numa_nodes
+     * says that it is of use.  `memory` is what attach will be given, mapped but not yet allocated:
+     * collx_shm_place() tells where it shall be.  NULL: anywhere. */
     void (*place)(const struct collx_team *team, const struct collx_args *args, void *memory);
-    /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks,
-     * aligned to COLLX_LINE; NULL where it wants none.  Sets slot->run, to code that suits this
-     * team, and slot->state.  It may fail for want of memory alone (-ENOMEM); all ranks then agree
-     * not to use it. Mandatory. */
+    /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks of a
+     * node, aligned to COLLX_LINE; NULL where it wants none.  Sets slot->run, to code that suits
+     * this team, and slot->state.  It may fail for want of memory alone (-ENOMEM); all ranks then
+     * agree not to use it.  Mandatory. */
     int (*attach)(struct collx_team *team, const struct collx_args *args, void *memory,
                   struct collx_slot *slot);
+    /* Collective: after attach() has worked on all ranks, what it takes to do together, by the
+     * lender's gather() and listen().  0, or not 0 and one line in `why`, maybe not on all ranks,
+     * which then agree not to use it.  It may set slot->run.  NULL: there is nothing to do. */
+    int (*connect)(struct collx_team *team, struct collx_slot *slot, char *why, size_t size);
     /* Whether this call can be taken, from what is equal on all ranks: bytes, op_kind, root, and of
      * a reduction elem_bytes (a Bcast may have other elements on each rank).  NULL: all. */
     bool (*takes)(const void *state, const struct collx_call *call);

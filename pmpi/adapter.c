@@ -1,4 +1,5 @@
 /* What the door opens: the adapter of one MPI implementation. */
+#include "algorithms/seg_retired.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -42,12 +43,19 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
     return error;
 }
 
+/* The last of MPI_COMM_WORLD and the sessions has ended. */
+static void end(void)
+{
+    collx_seg_retired_finish();
+    collx_trace_end();
+}
+
 static int finalize(void)
 {
     int error = pmpi.Finalize();
 
     if (!error && !atomic_load(&collx_sessions))
-        collx_trace_end();
+        end();
     return error;
 }
 
@@ -77,7 +85,7 @@ static int session_finalize(void *session)
         return error;
     atomic_fetch_sub(&collx_sessions, 1);
     if (last)
-        collx_trace_end();
+        end();
     return error;
 }
 

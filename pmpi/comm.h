@@ -50,6 +50,8 @@ struct collx_comm {
     int segment_fd;    /* of the leader, during the setup */
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
+    MPI_Request *request; /* [requests], of the messages on their way */
+    int requests;
     struct collx_net *rma;           /* pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];

@@ -1,5 +1,6 @@
 #include "pmpi/lend.h"
 
+#include "pmpi/agree.h"
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
@@ -112,12 +113,20 @@ static void *elements(void *ctx, const struct collx_call *call, int64_t count, v
     return *base ? (char *)*base + shift - low : NULL;
 }
 
+static int gather(void *ctx, const void *own, void *all, size_t bytes)
+{
+    return collx_agree_from_all(ctx, own, all, bytes);
+}
+
 const struct collx_mpi_ops collx_lent = {
     .progress = progress,
     .reduce = reduce,
     .pack = pack,
     .unpack = unpack,
     .elements = elements,
-    .exchange = collx_messages_exchange,
+    .gather = gather,
+    .listen = collx_messages_listen,
+    .transfer = collx_messages_transfer,
     .no_memory = MPI_ERR_NO_MEM,
+    .unreachable = MPI_ERR_OTHER,
 };

@@ -1,7 +1,7 @@
 /* Messages of algorithms, on a communicator of their own that none of the program's can meet.
  *
  * It has the ranks of the program's communicator, in the same order, and is made during the setup,
- * only where an algorithm needs it.  It is no MPI_Comm_dup of it: that would call what a program
+ * only where an algorithm listens.  It is no MPI_Comm_dup of it: that would call what a program
  * has hung on its communicator.
  */
 #ifndef COLLX_MESSAGES_H
@@ -13,9 +13,10 @@
  * there on other ranks. */
 int collx_messages_open(struct collx_comm *comm);
 
-/* struct collx_mpi_ops.exchange; ctx is the struct collx_comm. */
-int collx_messages_exchange(void *ctx, int to, const void *sbuf, size_t sbytes, int from,
-                            void *rbuf, size_t rbytes);
+/* struct collx_mpi_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens them.
+ */
+int collx_messages_listen(void *ctx, int messages);
+int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);
 
 /* comm's communicator is being freed, by all its ranks.  May be called where there is none. */
 void collx_messages_close(struct collx_comm *comm);

@@ -8,12 +8,12 @@
  * same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. The leader of each node makes the segment that the plan's algorithms need there, if they
- * need one; everybody maps it, makes a communicator for messages if they need that, and attaches
- * the algorithms.
+ *      need one; everybody maps it, and attaches the algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
  *      is refused everywhere, and all go back to 3, without it.  Where a limit of ours was in the
  *      way of the segment, that is the one which needs most of it; where something else was, all
- *      that need one.
+ *      that need one.  If nothing went wrong, algorithms that have to do something together do it,
+ *      and everybody hears again.
  *   6. The slots are filled, which cannot fail.
  *
  * So the ranks go through the same collectives, and afterwards all decide alike.
@@ -29,7 +29,6 @@
 #include "pmpi/calls.h"
 #include "pmpi/crowd.h"
 #include "pmpi/lend.h"
-#include "pmpi/messages.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
 #include "pmpi/segment.h"
@@ -293,12 +292,10 @@ static void attach(struct setup *setup)
         struct collx_attached *attached = &comm->attached[comm->attached_count];
         void *memory = wanted->space && comm->segment ? (char *)comm->segment + offset : NULL;
 
-        bool deaf = algorithm->needs_messages && !comm->has_messages;
-
         offset += wanted->space;
-        if (wanted->space && !memory && !deaf)
+        if (wanted->space && !memory)
             continue;
-        if (comm->attached && !deaf &&
+        if (comm->attached &&
             !algorithm->attach(&comm->team, &wanted->args, memory, &attached->slot)) {
             attached->algorithm = algorithm;
             attached->args = wanted->args;
@@ -312,6 +309,30 @@ static void attach(struct setup *setup)
         if (collx_select_prepare(comm, (enum collx_kind)kind, setup->choice[kind],
                                  setup->count[kind]))
             setup->refused |= REFUSED_ALL;
+}
+
+/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere.
+ * 0 or an MPI error. */
+static int connect(struct setup *setup)
+{
+    struct collx_comm *comm = setup->comm;
+    bool any = false;
+
+    for (int i = 0; i < comm->attached_count; i++) {
+        struct collx_attached *attached = &comm->attached[i];
+        char why[COLLX_WHY_MAX] = "another rank could not set it up";
+
+        if (!attached->algorithm->connect)
+            continue;
+        any = true;
+        if (!attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why))
+            continue;
+        setup->refused |= (uint64_t)1 << (attached->route - 1);
+        if (comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
+            collx_warn("%s of %s cannot be used on %s: %s", attached->algorithm->name,
+                       collx_kind_name(attached->algorithm->kind), comm->label, why);
+    }
+    return any ? collx_agree_any(comm, &setup->refused, 1) : 0;
 }
 
 static void detach(struct collx_comm *comm)
@@ -406,9 +427,6 @@ static int try_plan(struct setup *setup, bool *again)
     int error = size ? map_segment(setup, size, &failed) : 0;
     if (error)
         return error;
-    for (size_t i = 0; i < setup->wanted_count; i++)
-        if (collx_algorithms[setup->wanted[i].algorithm]->needs_messages)
-            collx_messages_open(comm); /* where it fails, attach() refuses who needs it */
     attach(setup);
 
     uint64_t words[2] = {setup->refused, error_bit(failed)};
@@ -420,6 +438,10 @@ static int try_plan(struct setup *setup, bool *again)
         refuse_unshared(setup, words[1]);
     }
     *again = setup->refused != before;
+    if (!error && !*again) {
+        error = connect(setup);
+        *again = setup->refused != before;
+    }
     if (*again)
         detach(comm);
     return error;
@@ -502,7 +524,7 @@ static void explain_memory(const struct setup *setup)
 static void explain(const struct setup *setup)
 {
     struct collx_comm *comm = setup->comm;
-    char text[256];
+    char text[COLLX_WHY_MAX];
 
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,

@@ -9,6 +9,7 @@ extern const collx_algorithm collx_barrier_shm;
 }
 
 #include <atomic>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/mman.h>
@@ -44,7 +45,8 @@ const int slower = 10;
 const int slower = 1;
 #endif
 
-/* The initial parameters, and each value of each that has words. */
+/* The initial parameters, and each value of each that has words; but for what makes a difference
+ * between nodes alone. */
 std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *algorithm)
 {
     const collx_param *param = algorithm->params;
@@ -54,7 +56,7 @@ std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *alg
         all[0].first.value[i] = param[i].initial;
     for (int i = 0; param && param[i].name; i++)
         for (int64_t word = 0; param[i].words && param[i].words[word]; word++)
-            if (word != param[i].initial) {
+            if (word != param[i].initial && strcmp(param[i].name, "over") != 0) {
                 all.push_back(
                     {all[0].first, std::string("_") + param[i].name + "_" + param[i].words[word]});
                 all.back().first.value[i] = word;
@@ -87,7 +89,8 @@ std::vector<Case> placed_cases(collx_kind kind)
     std::vector<Case> all;
 
     for (int i = 0; collx_algorithms[i]; i++) {
-        if (collx_algorithms[i]->kind != kind)
+        /* What connects is for nodes, and does the same wherever on them its ranks are. */
+        if (collx_algorithms[i]->kind != kind || collx_algorithms[i]->connect)
             continue;
         for (int size : {2, 8, 9, 13, 16, 32})
             for (int packages : {2, 4})

@@ -1,5 +1,11 @@
 #include "tests/team.h"
 
+extern "C" {
+#include "algorithms/facts.h"
+#include "algorithms/seg_retired.h"
+}
+
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +13,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -71,81 +78,165 @@ void progress(void *)
 {
 }
 
-/* Between each two ranks a pair of sockets.  [rank][peer]: what `rank` talks to `peer` through. */
-using Sockets = std::vector<std::vector<int>>;
+enum { RANKS_MAX = 64 };
 
-Sockets open_sockets(int size)
+/* Where all ranks tell each other something.  Two in turn are enough: who tells the next but one
+ * has been told by everybody in between. */
+struct Board {
+    std::atomic<int> arrived, round;
+    char told[2][RANKS_MAX][COLLX_GATHER_MAX];
+};
+
+/* What is lent to a rank. */
+struct Lent {
+    int rank, size;
+    std::vector<int> socket; /* to each other rank */
+    Board *board;
+    int gathered;
+};
+
+int gather(void *ctx, const void *own, void *all, size_t bytes)
 {
-    Sockets sockets(size, std::vector<int>(size, -1));
+    Lent &lent = *static_cast<Lent *>(ctx);
+    Board &board = *lent.board;
+    char(*told)[COLLX_GATHER_MAX] = board.told[lent.gathered++ & 1];
 
-    for (int a = 0; a < size; a++)
-        for (int b = 0; b < a; b++) {
+    memcpy(told[lent.rank], own, bytes);
+    if (board.arrived.fetch_add(1) + 1 == lent.size) {
+        board.arrived = 0;
+        board.round++;
+    }
+    while (board.round < lent.gathered)
+        sched_yield();
+    for (int rank = 0; rank < lent.size; rank++)
+        memcpy(static_cast<char *>(all) + static_cast<size_t>(rank) * bytes, told[rank], bytes);
+    return 0;
+}
+
+int listen_for(void *, int)
+{
+    return 0;
+}
+
+/* Between each two ranks a pair of sockets. */
+void open_sockets(std::vector<Lent> &lent)
+{
+    for (Lent &a : lent) {
+        a.socket.resize(lent.size(), -1);
+        for (int b = 0; b < a.rank; b++) {
             int ends[2];
             if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
                 abort();
-            sockets[a][b] = ends[0];
-            sockets[b][a] = ends[1];
+            a.socket[b] = ends[0];
+            lent[b].socket[a.rank] = ends[1];
         }
-    return sockets;
+    }
 }
 
-void close_sockets(const Sockets &sockets)
+void close_sockets(const std::vector<Lent> &lent)
 {
-    for (const std::vector<int> &row : sockets)
-        for (int socket : row)
+    for (const Lent &each : lent)
+        for (int socket : each.socket)
             if (socket >= 0)
                 close(socket);
 }
 
-/* ctx: a rank's row of the sockets. */
-int exchange(void *ctx, int to, const void *sbuf, size_t sbytes, int from, void *rbuf,
-             size_t rbytes)
+/* Also a message of no bytes has to get there: it is one. */
+size_t length_of(const collx_message &message)
 {
-    const std::vector<int> &socket = *static_cast<const std::vector<int> *>(ctx);
-    const char *out = static_cast<const char *>(sbuf);
-    char *in = static_cast<char *>(rbuf);
-
-    while (sbytes || rbytes) {
-        pollfd fds[2] = {{sbytes ? socket.at(to) : -1, POLLOUT, 0},
-                         {rbytes ? socket.at(from) : -1, POLLIN, 0}};
-        if (poll(fds, 2, -1) < 0)
-            return 1;
-        ssize_t sent = fds[0].revents ? send(socket[to], out, sbytes, MSG_NOSIGNAL) : 0;
-        ssize_t got = fds[1].revents ? recv(socket[from], in, rbytes, 0) : 0;
-        if ((sent < 0 && errno != EAGAIN) || (got < 0 && errno != EAGAIN) ||
-            (fds[1].revents && got == 0))
-            return 1;
-        out += sent > 0 ? sent : 0;
-        sbytes -= sent > 0 ? sent : 0;
-        in += got > 0 ? got : 0;
-        rbytes -= got > 0 ? got : 0;
-    }
-    return 0;
+    return message.bytes ? message.bytes : 1;
 }
 
-const collx_mpi_ops lent = {progress, reduce, pack, unpack, elements, exchange, 99};
-
-std::string run_rank(const collx_algorithm *algorithm, const collx_args &args, int rank, int size,
-                     bool crowded, void *memory, Sockets &sockets, const collx_place *places,
-                     const std::function<std::string(Rank &)> &body)
+/* As far as it goes now.  False: the other side is gone. */
+bool move(int socket, const collx_message &message, size_t &done)
 {
+    char nothing = 0, *at = message.bytes ? static_cast<char *>(message.data) + done : &nothing;
+    size_t rest = length_of(message) - done;
+    ssize_t moved =
+        message.sends ? send(socket, at, rest, MSG_NOSIGNAL) : recv(socket, at, rest, 0);
+
+    done += moved > 0 ? static_cast<size_t>(moved) : 0;
+    return moved > 0 || (moved < 0 && errno == EAGAIN);
+}
+
+int transfer(void *ctx, const collx_message *messages, int count)
+{
+    const Lent &lent = *static_cast<const Lent *>(ctx);
+    std::vector<size_t> done(static_cast<size_t>(count));
+
+    for (;;) {
+        std::vector<pollfd> fds;
+        std::vector<int> which;
+        for (int i = 0; i < count; i++)
+            if (done[i] < length_of(messages[i])) {
+                short events = messages[i].sends ? POLLOUT : POLLIN;
+                fds.push_back({lent.socket.at(messages[i].rank), events, 0});
+                which.push_back(i);
+            }
+        if (fds.empty())
+            return 0;
+        if (poll(fds.data(), fds.size(), -1) < 0)
+            return 1;
+        for (size_t i = 0; i < fds.size(); i++)
+            if (fds[i].revents && !move(fds[i].fd, messages[which[i]], done[which[i]]))
+                return 1;
+    }
+}
+
+const collx_mpi_ops ops = {progress, reduce,     pack,     unpack, elements,
+                           gather,   listen_for, transfer, 99,     UNREACHABLE};
+
+/* What a run is made of, the same for all its ranks. */
+struct Run {
+    const collx_algorithm *algorithm;
+    collx_args args;
+    int size;
+    bool crowded;
+    const collx_place *places;
+    const std::vector<int> &node;
+    const std::function<std::string(Rank &)> &body;
+};
+
+/* Nothing is left that waits for others to be done with it. */
+bool is_swept()
+{
+    for (int tries = 0; tries < 100000; tries++) {
+        if (!collx_seg_retired_sweep())
+            return true;
+        usleep(100);
+    }
+    return false;
+}
+
+std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
+{
+    const collx_algorithm *algorithm = run.algorithm;
+    char why[512] = "";
     Rank self = {};
 
     self.team.rank = rank;
-    self.team.size = size;
-    self.team.places = places;
-    self.team.ops = &lent;
-    self.team.ctx = &sockets[rank];
+    self.team.size = run.size;
+    self.team.places = run.places;
+    self.team.node = run.node.empty() ? nullptr : run.node.data();
+    self.team.ops = &ops;
+    self.team.ctx = &lent;
     self.team.name = "a test";
-    self.team.crowded = crowded;
-    self.team.spins = crowded ? 0 : 200;
+    self.team.crowded = run.crowded;
+    self.team.spins = run.crowded ? 0 : 200;
     self.team.pauses = 1;
     self.algorithm = algorithm;
-    if (algorithm->attach(&self.team, &args, memory, &self.slot))
+    if (algorithm->attach(&self.team, &run.args, memory, &self.slot))
         return "attach failed";
+    std::string wrong;
+    if (algorithm->connect && algorithm->connect(&self.team, &self.slot, why, sizeof why))
+        wrong = std::string("connect failed: ") + why;
     self.team.places = nullptr; /* they were for that alone */
-    std::string wrong = body(self);
+    self.team.node = nullptr;
+    if (wrong.empty())
+        wrong = run.body(self);
     algorithm->detach(self.slot.state);
+    if (wrong.empty() && !self.abandoned && !is_swept())
+        wrong = "something still waits to be undone";
     return wrong;
 }
 
@@ -219,39 +310,52 @@ void forbid_cma()
 
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
                      const std::function<std::string(Rank &)> &body, const collx_args *given,
-                     const collx_place *places)
+                     const collx_place *places, const std::vector<int> &node)
 {
-    collx_facts facts = {size,   1,      size, size, collx_places_numa_nodes(places, size),
-                         places, nullptr};
-    collx_args args = {};
+    std::vector<collx_member> members;
+    std::vector<int> counted(static_cast<size_t>(size));
+    for (int rank = 0; rank < size; rank++)
+        members.push_back({static_cast<uint64_t>(node.empty() ? 0 : node[rank]), rank});
+    collx_facts facts = {};
+    collx_facts_init(&facts, members.data(), size, counted.data());
+    facts.numa_nodes = facts.nodes > 1 ? 1 : collx_places_numa_nodes(places, size);
+    facts.places = places;
+
+    Run run = {algorithm, {}, size, crowded, places, counted, body};
     for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
-        args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
-    size_t bytes = algorithm->space ? algorithm->space(&facts, &args) : 0;
+        run.args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
+    size_t bytes = algorithm->space ? algorithm->space(&facts, &run.args) : 0;
     /* What lies behind its piece of the segment is not an algorithm's to touch. */
-    size_t page = 4096, rounded = (bytes + page - 1) / page * page;
+    size_t page = 4096, rounded = (bytes + page - 1) / page * page, each = rounded + page;
+    size_t all = each * static_cast<size_t>(facts.nodes), board = (sizeof(Board) + page) & -page;
     char *base = static_cast<char *>(
-        mmap(nullptr, rounded + page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    mprotect(base + rounded, page, PROT_NONE);
-    char *memory = base + (rounded - bytes) / COLLX_LINE * COLLX_LINE;
-    Sockets sockets = open_sockets(algorithm->needs_messages ? size : 0);
-    sockets.resize(size);
+        mmap(nullptr, all + board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::vector<void *> memory;
+    for (int i = 0; i < facts.nodes; i++) {
+        char *own = base + static_cast<size_t>(i) * each;
+        mprotect(own + rounded, page, PROT_NONE);
+        memory.push_back(own + (rounded - bytes) / COLLX_LINE * COLLX_LINE);
+    }
+    std::vector<Lent> lent;
+    for (int rank = 0; rank < size; rank++)
+        lent.push_back({rank, size, {}, new (base + all) Board(), 0});
+    if (algorithm->connect)
+        open_sockets(lent);
     std::string wrong;
 
     if (algorithm->place && facts.numa_nodes > 1) {
         collx_team first = {};
         first.size = size;
         first.places = places;
-        algorithm->place(&first, &args, memory);
+        algorithm->place(&first, &run.args, memory[0]);
     }
 
+    auto run_one = [&](int rank) { return run_rank(run, rank, memory[counted[rank]], lent[rank]); };
     if (kind == Ranks::threads) {
         std::vector<std::string> results(size);
         std::vector<std::thread> threads;
         for (int rank = 0; rank < size; rank++)
-            threads.emplace_back([&, rank] {
-                results[rank] =
-                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, places, body);
-            });
+            threads.emplace_back([&, rank] { results[rank] = run_one(rank); });
         for (int rank = 0; rank < size; rank++) {
             threads[rank].join();
             if (!results[rank].empty())
@@ -263,8 +367,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
             pid_t child = fork();
             if (child == 0) {
                 alarm(120);
-                std::string result =
-                    run_rank(algorithm, args, rank, size, crowded, memory, sockets, places, body);
+                std::string result = run_one(rank);
                 if (!result.empty())
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
                 _exit(!result.empty());
@@ -279,7 +382,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
                          std::to_string(status) + "\n";
         }
     }
-    close_sockets(sockets);
-    munmap(base, rounded + page);
+    close_sockets(lent);
+    munmap(base, all + board);
     return wrong;
 }

@@ -12,6 +12,7 @@ extern "C" {
 
 #include <functional>
 #include <string>
+#include <vector>
 
 /* An element for reductions that do not commute: x -> a x + b, modulo 2^64.  Combining two is doing
  * one after the other, which is associative, and exact. */
@@ -26,6 +27,7 @@ struct Rank {
     collx_team team;
     collx_slot slot;
     const collx_algorithm *algorithm;
+    bool abandoned; /* by others, which have died: what waits for them is not waited for */
 
     int barrier();
     int bcast(void *buf, size_t bytes, int root, bool contiguous = true);
@@ -39,11 +41,15 @@ enum class Ranks { processes, threads };
 /* From now on the kernel refuses this process cross-memory attach. */
 void forbid_cma();
 
+/* What a rank that is out of reach makes of a call. */
+enum { UNREACHABLE = 98 };
+
 /* Run `body` on every rank of a team, with these parameters, or the initial ones, and with the
- * places that are said, whatever is true.  Returns what went wrong, "" if nothing did: what a body
- * returns, or how its process died. */
+ * places, and the nodes of the ranks, that are said, whatever is true.  Returns what went wrong, ""
+ * if nothing did: what a body returns, or how its process died. */
 std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, bool crowded,
                      const std::function<std::string(Rank &)> &body,
-                     const collx_args *args = nullptr, const collx_place *places = nullptr);
+                     const collx_args *args = nullptr, const collx_place *places = nullptr,
+                     const std::vector<int> &node = {});
 
 #endif

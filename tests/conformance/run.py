@@ -95,6 +95,9 @@ def algorithms(collx):
             current.append((param[1], param[2], param[3].split(", ")))
     result = []
     for name, collectives in found.items():
+        # Here is one node.  What is for several is tested by run_nodes.py.
+        if any(param[0] == "over" for params in collectives.values() for param in params):
+            continue
         forms = collections.OrderedDict()
         for word, params in collectives.items():
             if word in AREAS:

@@ -1,0 +1,67 @@
+/* Where the leaders of a team's nodes meet: they run a schedule, by what works for all of them.
+ *
+ * What that is they find out together: by segments, each leader opens the driver, makes a segment,
+ * tells its address, and connects to others; after each step all hear whether it went well
+ * everywhere.  If it did not, nobody uses this driver, and all know why.
+ */
+#ifndef COLLX_CROSSROADS_H
+#define COLLX_CROSSROADS_H
+
+#include "algorithms/msg_runner.h"
+#include "algorithms/seg_runner.h"
+
+/* What flags cross by. */
+enum collx_over { COLLX_OVER_AUTO, COLLX_OVER_SHM, COLLX_OVER_SISCI, COLLX_OVER_P2P };
+extern const char *const collx_over_words[];
+
+#define COLLX_OVER_PARAM                                                                           \
+    {                                                                                              \
+        "over",                                                                                    \
+            "what flags cross between nodes by: segments of this driver, p2p: messages of the "    \
+            "MPI "                                                                                 \
+            "library, auto: what is best of those that work",                                      \
+            COLLX_OVER_AUTO, COLLX_OVER_AUTO, COLLX_OVER_P2P, collx_over_words                     \
+    }
+
+enum { COLLX_CROSSROADS_TEXT = 376 };
+
+struct collx_offer;
+
+struct collx_crossroads {
+    struct collx_team *team;
+    int64_t over;
+    bool leads; /* one is a leader; others only hear what becomes of it */
+    int nodes;
+    int *leader; /* [nodes] */
+    struct collx_schedule schedule;
+    int (*run)(struct collx_crossroads *crossroads);
+    struct collx_seg_runner segments;
+    struct collx_msg_runner messages;
+    const char *by;                     /* the word for what it is */
+    char passed[COLLX_CROSSROADS_TEXT]; /* why something better is not */
+    struct collx_offer *offers;         /* [team->size], while connecting */
+};
+
+/* `over`: an enum collx_over.  The leader of a node is the lowest of its ranks.  Local.  0 or
+ * -ENOMEM; then there is nothing to finish. */
+int collx_crossroads_init(struct collx_crossroads *crossroads, struct collx_team *team,
+                          const struct collx_pattern *pattern, int64_t over);
+
+/* Collective over the team, of which all ranks have done init().  0, or not 0 and why; as
+ * collx_algorithm.connect. */
+int collx_crossroads_connect(struct collx_crossroads *crossroads, char *why, size_t size);
+
+/* Leaders: back when all of them have called it.  0, or what run() returns. */
+static inline int collx_crossroads_cross(struct collx_crossroads *crossroads)
+{
+    return crossroads->run(crossroads);
+}
+
+/* In words, on a leader that is connected.  Returns `text`. */
+const char *collx_crossroads_describe(const struct collx_crossroads *crossroads, char *text,
+                                      size_t size);
+
+/* Local; also where nothing was connected. */
+void collx_crossroads_finish(struct collx_crossroads *crossroads);
+
+#endif

@@ -1,0 +1,437 @@
+/* Barriers between nodes, without MPI: over shared memory, over Dolphin's library (through the one
+ * that stands in for it, with checks that fail), and over messages; ranks that are late, in any
+ * layout, as processes and as threads; and what is said, or returned, if somebody does not come. */
+#include "tests/nodes.h"
+#include "tests/team.h"
+
+extern "C" {
+#include "algorithms/crossroads.h"
+#include "base/options.h"
+extern const collx_algorithm collx_barrier_nx, collx_barrier_hsb;
+}
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+namespace
+{
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool sanitized = true;
+constexpr int rounds = 40;
+#else
+constexpr bool sanitized = false;
+constexpr int rounds = 300;
+#endif
+
+/* A way for flags to cross, and what injures it. */
+struct Way {
+    std::string name;
+    collx_over over;
+    std::vector<std::pair<std::string, std::string>> environment;
+};
+
+Way sisci(const std::string &name, int percent,
+          std::vector<std::pair<std::string, std::string>> more = {})
+{
+    std::vector<std::pair<std::string, std::string>> variables = {
+        {"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
+        {"COLLX_TEST_SISCI_FAIL", std::to_string(percent)},
+        {"COLLX_TEST_SISCI_HARD", "20"},
+        {"COLLX_TEST_SISCI_PENDING", "20"},
+        {"COLLX_TEST_SISCI_LATE", "30"},
+    };
+    variables.insert(variables.end(), more.begin(), more.end());
+    return {name, COLLX_OVER_SISCI, variables};
+}
+
+struct Form {
+    std::string name;
+    const collx_algorithm *algorithm;
+    int64_t first, second; /* n and mode, or f_in and f_out */
+};
+
+const Form forms[] = {
+    {"nx", &collx_barrier_nx, 0, 0},
+    {"nx_2", &collx_barrier_nx, 2, 0},
+    {"nx_2_exchange", &collx_barrier_nx, 2, 1},
+    {"nx_3_exchange", &collx_barrier_nx, 3, 1},
+    {"hsb", &collx_barrier_hsb, 8, 8},
+    {"hsb_2_3", &collx_barrier_hsb, 2, 3},
+};
+
+/* The node of each rank. */
+const std::vector<int> layouts[] = {
+    {0, 1},
+    {0, 0, 1},
+    {0, 1, 2},
+    {0, 1, 0, 1},
+    {0, 0, 0, 1, 2},
+    {0, 1, 2, 3, 4, 5},
+    {0, 1, 2, 0, 1, 2, 0},
+    {0, 1, 2, 3, 4, 5, 6, 7},
+    {0, 1, 1, 2, 2, 2, 3, 3, 4},
+    {0, 1, 2, 3, 4, 5, 6, 7, 8},
+};
+
+struct Case {
+    Way way;
+    Form form;
+    std::vector<int> layout;
+    Ranks kind;
+};
+
+std::string name_of(const testing::TestParamInfo<Case> &info)
+{
+    std::string name = info.param.way.name + "_" + info.param.form.name + "_on";
+
+    for (int node : info.param.layout)
+        name += "_" + std::to_string(node);
+    return name + (info.param.kind == Ranks::threads ? "_threads" : "");
+}
+
+std::vector<Case> cases()
+{
+    const Way ways[] = {{"shm", COLLX_OVER_SHM, {}},
+                        {"p2p", COLLX_OVER_P2P, {}},
+                        sisci("sisci", 0),
+                        sisci("sisci_1", 1),
+                        sisci("sisci_10", 10, {{"COLLX_SISCI_LINE", "128"}}),
+                        sisci("sisci_50", 50),
+                        sisci("sisci_50_at_once", 50,
+                              {{"COLLX_SISCI_ONE_CHECK", "1"}, {"COLLX_TEST_SISCI_SHARED", "1"}})};
+    std::vector<Case> all;
+    unsigned turn = 0;
+
+    for (Ranks kind : {Ranks::processes, Ranks::threads})
+        for (const Way &way : ways) {
+            /* One check for all would be one for the nodes of all threads. */
+            if (kind == Ranks::threads && way.name == "sisci_50_at_once")
+                continue;
+            for (const std::vector<int> &layout : layouts)
+                for (const Form &form : forms)
+                    /* All of it takes long; each layout meets each form, and each of them each way,
+                     * in turn. */
+                    if (turn++ % 5 == 0)
+                        all.push_back({way, form, layout, kind});
+        }
+    return all;
+}
+
+class Between : public testing::TestWithParam<Case>
+{
+  protected:
+    Between() : environment(complete(GetParam().way, folder))
+    {
+    }
+
+    ~Between() override
+    {
+        EXPECT_EQ(folder.files(), std::vector<std::string>()) << "files are left behind";
+        munmap(shared, 4096);
+    }
+
+    static std::vector<std::pair<std::string, std::string>> complete(const Way &way,
+                                                                     const Folder &folder)
+    {
+        auto variables = way.environment;
+        variables.emplace_back("COLLX_TEST_SISCI_FOLDER", folder.path);
+        return variables;
+    }
+
+    std::string run(const std::function<std::string(Rank &)> &body) const
+    {
+        const Case &c = GetParam();
+        collx_args args = {{c.form.first, c.form.second, c.way.over}};
+
+        return run_team(c.form.algorithm, static_cast<int>(c.layout.size()), c.kind, true, body,
+                        &args, nullptr, c.layout);
+    }
+
+    Folder folder;
+    Environment environment;
+    void *shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+};
+
+TEST_P(Between, NobodyLeavesBeforeTheLastHasEntered)
+{
+    auto *entered = static_cast<std::atomic<int> *>(shared);
+
+    EXPECT_EQ("", run([&](Rank &self) {
+                  std::minstd_rand dice(static_cast<unsigned>(self.team.rank + 1));
+                  for (int round = 1; round <= rounds; round++) {
+                      if (dice() % 16 == 0)
+                          usleep(static_cast<useconds_t>(dice() % 200));
+                      entered[self.team.rank].store(round, std::memory_order_relaxed);
+                      if (self.barrier())
+                          return "an error in round " + std::to_string(round);
+                      for (int rank = 0; rank < self.team.size; rank++)
+                          if (int at = entered[rank].load(std::memory_order_relaxed);
+                              at < round || at > round + 1)
+                              return "left round " + std::to_string(round) + " with rank " +
+                                     std::to_string(rank) + " in " + std::to_string(at);
+                  }
+                  return std::string();
+              }));
+}
+
+/* Plain memory, written before and read after.  ThreadSanitizer does not know that a segment's
+ * two mappings are the same memory. */
+TEST_P(Between, OrdersMemory)
+{
+    if (sanitized && GetParam().way.over != COLLX_OVER_P2P)
+        GTEST_SKIP() << "the sanitizer cannot follow flags from mapping to mapping";
+    auto *data = static_cast<int *>(shared);
+
+    EXPECT_EQ("", run([&](Rank &self) {
+                  for (int round = 1; round <= rounds / 4; round++) {
+                      data[self.team.rank] = round;
+                      self.barrier();
+                      for (int rank = 0; rank < self.team.size; rank++)
+                          if (data[rank] != round)
+                              return "old data in round " + std::to_string(round);
+                      self.barrier();
+                  }
+                  return std::string();
+              }));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Between, testing::ValuesIn(cases()), name_of);
+
+/* An algorithm that is the crossroads alone, with epochs that are about to wrap around. */
+constexpr uint32_t before_wrap = 20;
+
+int wrap_attach(collx_team *team, const collx_args *args, void *, collx_slot *slot)
+{
+    auto *crossroads = new collx_crossroads;
+    collx_pattern pattern;
+
+    collx_nx_dissemination(&pattern, team->size, 2);
+    slot->state = crossroads;
+    slot->run = [](collx_slot *self, collx_call *) {
+        return collx_crossroads_cross(static_cast<collx_crossroads *>(self->state));
+    };
+    return collx_crossroads_init(crossroads, team, &pattern, args->value[0]);
+}
+
+int wrap_connect(collx_team *team, collx_slot *slot, char *why, size_t size)
+{
+    auto *crossroads = static_cast<collx_crossroads *>(slot->state);
+    collx_seg_runner &runner = crossroads->segments;
+    std::vector<int> all(static_cast<size_t>(team->size));
+
+    if (int error = collx_crossroads_connect(crossroads, why, size))
+        return error;
+    runner.epoch = 0u - before_wrap;
+    for (size_t slots = runner.bytes / runner.line, i = 0; i < slots; i++)
+        memcpy(static_cast<char *>(runner.local) + collx_seg_flag(i, runner.line), &runner.epoch,
+               sizeof runner.epoch);
+    return team->ops->gather(team->ctx, &team->rank, all.data(), sizeof(int));
+}
+
+void wrap_detach(void *state)
+{
+    collx_crossroads_finish(static_cast<collx_crossroads *>(state));
+    delete static_cast<collx_crossroads *>(state);
+}
+
+const collx_param wrap_params[] = {COLLX_OVER_PARAM, {}};
+
+TEST(Crossroads, EpochsWrapAround)
+{
+    collx_algorithm wrap = {};
+    wrap.params = wrap_params;
+    wrap.attach = wrap_attach;
+    wrap.connect = wrap_connect;
+    wrap.detach = wrap_detach;
+    for (const Way &way : {Way{"shm", COLLX_OVER_SHM, {}}, sisci("sisci", 30)}) {
+        Folder folder;
+        auto variables = way.environment;
+        variables.emplace_back("COLLX_TEST_SISCI_FOLDER", folder.path);
+        Environment environment(variables);
+        collx_args args = {{way.over}};
+        auto *entered = static_cast<std::atomic<uint32_t> *>(
+            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        EXPECT_EQ("", run_team(&wrap, 4, Ranks::processes, true,
+                               [&](Rank &self) {
+                                   for (uint32_t round = 1; round <= 3 * before_wrap; round++) {
+                                       entered[self.team.rank] = round;
+                                       self.barrier();
+                                       for (int rank = 0; rank < self.team.size; rank++)
+                                           if (uint32_t at = entered[rank]; at - round > 1)
+                                               return "left round " + std::to_string(round) +
+                                                      " early";
+                                   }
+                                   return std::string();
+                               },
+                               &args, nullptr, {0, 1, 2, 3}))
+            << way.name;
+        munmap(entered, 4096);
+        EXPECT_EQ(folder.files(), std::vector<std::string>());
+    }
+}
+
+/* What a leader chooses by itself: what all can use, and why not something better. */
+TEST(Crossroads, TakesWhatWorksForAll)
+{
+    struct {
+        std::string library, says;
+    } cases[] = {
+        {"", "flags of 2 nodes cross by shm"},
+        {COLLX_TEST_SISCI, "flags of 2 nodes cross by sisci"},
+        {"/nonexistent/libsisci.so", "flags of 2 nodes cross by shm, not by sisci on rank 0: "},
+    };
+    for (const auto &c : cases) {
+        Folder folder;
+        Environment environment(
+            {{"COLLX_SISCI_LIBRARY", c.library}, {"COLLX_TEST_SISCI_FOLDER", folder.path}});
+        EXPECT_EQ("", run_team(&collx_barrier_nx, 3, Ranks::processes, true,
+                               [&](Rank &self) {
+                                   char text[512] = "";
+                                   self.algorithm->describe(self.slot.state, text, sizeof text);
+                                   if (self.barrier() || self.barrier())
+                                       return std::string("an error");
+                                   return self.team.rank || std::string(text).find(c.says) !=
+                                                                std::string::npos
+                                              ? std::string()
+                                              : "it said: " + std::string(text);
+                               },
+                               nullptr, nullptr, {0, 0, 1}));
+    }
+}
+
+/* What only one leader cannot do is done by nobody, and all know why. */
+TEST(Crossroads, IsRefusedByAllIfOneCannot)
+{
+    static constexpr char missing[] = "/nonexistent/libsisci.so";
+    Folder folder;
+    Environment environment(
+        {{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI}, {"COLLX_TEST_SISCI_FOLDER", folder.path}});
+    collx_algorithm nx = collx_barrier_nx;
+
+    nx.attach = [](collx_team *team, const collx_args *args, void *memory, collx_slot *slot) {
+        if (team->rank == 1) {
+            setenv("COLLX_SISCI_LIBRARY", missing, 1);
+            collx_options_load(environ, nullptr);
+        }
+        return collx_barrier_nx.attach(team, args, memory, slot);
+    };
+    nx.connect = [](collx_team *team, collx_slot *slot, char *why, size_t size) {
+        if (!collx_barrier_nx.connect(team, slot, why, size))
+            return 1;
+        std::string reason = why;
+        return reason.find("sisci on rank 1: ") == 0 && reason.find(missing) != std::string::npos
+                   ? 0
+                   : 1;
+    };
+    collx_args args = {{0, 0, COLLX_OVER_SISCI}};
+    EXPECT_EQ("", run_team(&nx, 4, Ranks::processes, true, [](Rank &) { return std::string(); },
+                           &args, nullptr, {0, 1, 1, 2}));
+    EXPECT_EQ(folder.files(), std::vector<std::string>());
+}
+
+/* Ranks 0 and 1 are on one node, 2 and 3 on another. */
+struct Late {
+    int late;
+    std::vector<std::string> said;
+};
+
+class BetweenLate : public testing::TestWithParam<Late>
+{
+};
+
+TEST_P(BetweenLate, IsSaidToBe)
+{
+    const Late &late = GetParam();
+    auto *done = static_cast<std::atomic<int> *>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+
+    testing::internal::CaptureStderr();
+    std::string wrong = run_team(
+        &collx_barrier_nx, 4, Ranks::processes, true,
+        [&](Rank &self) {
+            self.barrier();
+            self.team.stall_ms = 100;
+            if (self.team.rank == late.late)
+                for (int tries = 0; done[0] < static_cast<int>(late.said.size()) && tries < 20000;
+                     tries++)
+                    usleep(1000);
+            /* Who has said it counts himself, or the late one would not know. */
+            std::atomic<bool> over{false};
+            std::thread watch([&] {
+                bool counted = false;
+                while (!over && !counted) {
+                    counted = __atomic_load_n(&self.team.stalled, __ATOMIC_RELAXED);
+                    done[0] += counted;
+                    usleep(1000);
+                }
+            });
+            self.barrier();
+            over = true;
+            watch.join();
+            return std::string();
+        },
+        nullptr, nullptr, {0, 0, 1, 1});
+    std::string text = testing::internal::GetCapturedStderr();
+    munmap(done, 4096);
+    EXPECT_EQ(wrong, "");
+    for (const std::string &said : late.said)
+        EXPECT_NE(text.find(said), std::string::npos) << said << "\nis not in\n" << text;
+}
+
+const char hearsay[] = ", or others that these wait for. Have they";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BetweenLate,
+    testing::Values(Late{1,
+                         {"rank 0 of a test has waited 0 s in MPI_Barrier for rank 1. Have they",
+                          std::string("rank 2 of a test has waited 0 s in MPI_Barrier for rank "
+                                      "0") +
+                              hearsay}},
+                    Late{2,
+                         {"rank 3 of a test has waited 0 s in MPI_Barrier for rank 2. Have they",
+                          std::string("rank 0 of a test has waited 0 s in MPI_Barrier for rank "
+                                      "2") +
+                              hearsay}}),
+    [](const auto &info) { return "rank_" + std::to_string(info.param.late); });
+
+/* The node of rank 2 dies.  The other one finds out, all its ranks, again and again, and can end
+ * what it has. */
+TEST(Crossroads, ADeadNodeIsAnError)
+{
+    Folder folder;
+    Environment environment({{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
+                             {"COLLX_TEST_SISCI_FOLDER", folder.path},
+                             {"COLLX_SISCI_PATIENCE", "100ms"}});
+    collx_args args = {{0, 0, COLLX_OVER_SISCI}};
+
+    testing::internal::CaptureStderr();
+    std::string wrong = run_team(&collx_barrier_nx, 4, Ranks::processes, true,
+                                 [&](Rank &self) {
+                                     for (int round = 0; round < 20; round++)
+                                         if (self.barrier())
+                                             return std::string("an early error");
+                                     if (self.team.rank >= 2)
+                                         raise(SIGKILL);
+                                     self.abandoned = true;
+                                     usleep(20000);
+                                     for (int round = 0; round < 3; round++)
+                                         if (self.barrier() != UNREACHABLE)
+                                             return std::string("a barrier with the dead");
+                                     return std::string();
+                                 },
+                                 &args, nullptr, {0, 0, 1, 1});
+    std::string text = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(wrong, "rank 2 ended with status 9\nrank 3 ended with status 9\n") << text;
+    EXPECT_NE(text.find("rank 0 of a test cannot reach the memory of rank 2 by sisci any more"),
+              std::string::npos)
+        << text;
+}
+
+} // namespace

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""usage: run_nodes.py BUILD MPI LAUNCHER
+
+Barriers between nodes: nx and hsb, in all their forms, over all that flags can cross by, with nodes
+that COLLX_NODE_SIZE makes of this one.  Dolphin's library is the one that stands in for it, tests/sisci.
+The program is tests/programs/nodes.c; where MPI has to go on, it is that of the conformance tests."""
+
+import re
+import sys
+from pathlib import Path
+
+from job import Mpi, Report, check, main
+
+build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+mpi = Mpi(mpi_name, launcher)
+collx = build / "libcollx.so"
+program = build / "tests" / "programs" / f"nodes-{mpi_name}"
+conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
+standin = build / "tests" / "sisci" / "libsisci.so"
+
+
+def settings(folder, use, node_size, env=None):
+    policy = folder / "policy.yaml"
+    policy.write_text(f'version: 1\nrules:\n  - {{match: {{collective: barrier}}, use: [{use}]}}\n'
+                      "  - use: [shm]\n")
+    return {"LD_PRELOAD": collx, "COLLX_POLICY": policy, "COLLX_NODE_SIZE": node_size, **(env or {})}
+
+
+def with_standin(folder, fail):
+    """Files of the stand-in have to be gone when the job is."""
+    place = folder / "sisci"
+    place.mkdir()
+    return {"COLLX_SISCI_LIBRARY": standin, "COLLX_TEST_SISCI_FOLDER": place,
+            "COLLX_TEST_SISCI_FAIL": fail, "COLLX_TEST_SISCI_LATE": 30}
+
+
+def barriers(use, ranks, node_size, says, fail=None, rounds=300):
+    """The program comes to its end, all calls went this way, and this is what was said of it."""
+
+    def case(folder):
+        env = settings(folder, use, node_size, {"COLLX_VERBOSE": 1})
+        if fail is not None:
+            env |= with_standin(folder, fail)
+        board, trace = folder / "board", folder / "trace"
+        board.write_bytes(bytes(4096))
+        trace.mkdir()
+        result = mpi.run(ranks, [program, board, rounds], {**env, "COLLX_TRACE": trace}).expect()
+        check("good" in result.out, result.out + result.err)
+        name = re.match(r"\W*(\w+)", use)[1]
+        said = re.findall(rf"^collx: {name} of barrier on [^:]*: (.*)$", result.err, re.M)
+        check(said and all(re.search(says, line) for line in said), f"{says}\n{result.err}")
+        routes = {(row["route"], row["reason"]) for row in Report(build, trace).json["rows"]
+                  if row["collective"] == "MPI_Barrier"}
+        check(routes == {(name, "policy"), ("pmpi", "warm-up")}, f"{routes}")
+        check(not list((folder / "sisci").glob("*")), "files are left behind")
+
+    return case
+
+
+def keeps_mpi_going(use):
+    def case(folder):
+        result = mpi.run(4, [conformance, "--library", "libcollx", "progress"],
+                         settings(folder, use, 2)).expect().expect_quiet()
+        check(re.search(r"^area progress cases [1-9]\d* failures 0 ", result.out, re.M), result.out)
+
+    return case
+
+
+def one_leader_cannot(folder):
+    """Then nobody does; the next of the rule is taken, and why is said."""
+    env = settings(folder, "nx(over=sisci), hsb(over=p2p)", 1, with_standin(folder, 0))
+    board, script = folder / "board", folder / "by-rank"
+    board.write_bytes(bytes(4096))
+    script.write_text(f"""#!/bin/sh
+[ ${{PMIX_RANK:-$PMI_RANK}} = 2 ] && export COLLX_SISCI_LIBRARY=/nonexistent/libsisci.so
+LD_PRELOAD={collx} exec {program} {board} 20
+""")
+    script.chmod(0o755)
+    del env["LD_PRELOAD"]
+    result = mpi.run(3, [script], {**env, "COLLX_VERBOSE": 1}).expect()
+    check("good" in result.out, result.out + result.err)
+    check(re.search(r"nx of barrier cannot be used on MPI_COMM_WORLD: sisci on rank 2: .*"
+                    r"/nonexistent/libsisci.so", result.err), result.err)
+    check("hsb of barrier on MPI_COMM_WORLD: a tree of up to 2 children in, 2 out, in 2 rounds; "
+          "flags of 3 nodes cross by p2p" in result.err, result.err)
+    check(not list((folder / "sisci").glob("*")), "files are left behind")
+
+
+def who_is_late(late, *said):
+    """By flags in memory and by messages, over two nodes of two ranks."""
+
+    def case(folder):
+        for use, texts in zip(("nx(over=shm)", "nx(over=p2p)"), said):
+            result = mpi.run(4, [program, "late", late, 1],
+                             settings(folder, use, 2, {"COLLX_STALL": "200ms"})).expect()
+            for text in texts:
+                check(text in re.sub(r"waited \d+ s", "waited", result.err), f"{use}: {text}\nis not in\n{result.err}")
+
+    return case
+
+
+main([
+    ("nx on one node", barriers("nx", 3, 0, "^the ranks check in with rank 0")),
+    ("hsb of one rank", barriers("hsb", 1, 0, "^the ranks check in with rank 0")),
+    ("nx by what is best: shared memory", barriers(
+        "nx", 5, 2, "^leaders of nodes do dissemination in groups of 3, in 1 round; flags of 3 nodes "
+        "cross by shm$")),
+    ("nx by what is best: Dolphin's", barriers(
+        "nx", 4, 1, "^dissemination in groups of 4, in 1 round; flags of 4 nodes cross by sisci$",
+        fail=10)),
+    ("nx by messages, a rank a node", barriers(
+        '"nx(over=p2p, mode=exchange, n=2)"', 5, 1, "exchange in groups of 2, in 4 rounds; flags of "
+        "5 nodes cross by p2p", rounds=100)),
+    ("nx by messages, uneven nodes", barriers("nx(over=p2p)", 7, 3, "3 nodes cross by p2p",
+                                              rounds=100)),
+    ("hsb by Dolphin's, half of all checks fail", barriers(
+        '"hsb(over=sisci, f_in=2, f_out=3)"', 6, 2, "3 nodes cross by sisci", fail=50)),
+    ("hsb by shared memory, a rank a node", barriers(
+        '"hsb(over=shm, f_in=2, f_out=2)"', 9, 1, "9 nodes cross by shm", rounds=100)),
+    ("hsb by messages", barriers("hsb(over=p2p)", 4, 2, "2 nodes cross by p2p", rounds=100)),
+    ("MPI goes on in nx by shared memory", keeps_mpi_going("nx(over=shm)")),
+    ("MPI goes on in nx by messages", keeps_mpi_going("nx(over=p2p)")),
+    ("one leader cannot", one_leader_cannot),
+    ("a leader is late", who_is_late(
+        2, ["rank 3 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 2. Have they",
+            "rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 2, or others that"],
+        ["rank 3 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 2. Have they",
+         "rank 0 of MPI_COMM_WORLD has waited in a collective for a message from rank 2. "])),
+    ("a member is late", who_is_late(
+        1, ["rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 1. Have they"],
+        ["rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 1. Have they"])),
+])
