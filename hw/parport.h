@@ -1,0 +1,23 @@
+/* What the drivers of parallel ports have in common: two registers of eight bits. */
+#ifndef COLLX_PARPORT_H
+#define COLLX_PARPORT_H
+
+#include "hw/wires.h"
+
+/* The data lines, and the status lines; the port inverts BUSY by itself. */
+extern const struct collx_wire_pin collx_parport_pins[];
+
+/* The usual ones.  ACK is the one that can wake a process. */
+#define COLLX_PARPORT_OUT "d0/d1/d2/d3"
+#define COLLX_PARPORT_IN "ack/paperout/select/error"
+#define COLLX_PARPORT_CONFIG_OUT "d6/d7"
+#define COLLX_PARPORT_CONFIG_IN "busy"
+
+/* The address of a port that is addressed: "0x378".  Errors as in struct collx_wire_ops. */
+int collx_parport_address(const char *text, unsigned *address, char *why, size_t size);
+
+/* Take the port at that address for this process alone, whatever driver it uses.  The descriptor to
+ * close when done with it, or -errno and a sentence in `why`. */
+int collx_parport_take(unsigned address, char *why, size_t size);
+
+#endif

@@ -1,0 +1,99 @@
+/* A parallel port by the instructions of x86: the shortest way, and root's alone. */
+#include "hw/parport.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <sys/io.h>
+
+struct collx_port {
+    struct collx_wire_spec spec;
+    unsigned address;
+    int lock;
+    uint8_t data; /* as it was written last */
+};
+
+static int ioport_open(struct collx_port **port, const struct collx_wire_spec *spec, char *why,
+                       size_t size)
+{
+    struct collx_port *new = malloc(sizeof *new);
+
+    if (!new)
+        return -ENOMEM;
+    *new = (struct collx_port){.spec = *spec};
+    int error = collx_parport_address(spec->device, &new->address, why, size);
+    if (!error && ioperm(new->address, 3, 1)) {
+        error = -errno;
+        snprintf(why, size,
+                 "no right to the ports from %#x (%s): that is for root (CAP_SYS_RAWIO); "
+                 "ppdev:/dev/parport0 does without",
+                 new->address, strerror(-error));
+    }
+    if (!error) {
+        new->lock = collx_parport_take(new->address, why, size);
+        error = new->lock < 0 ? new->lock : 0;
+    }
+    if (error) {
+        free(new);
+        return error;
+    }
+    /* Data lines that drive, no interrupt. */
+    outb(inb((unsigned short)(new->address + 2)) & 0xcf, (unsigned short)(new->address + 2));
+    new->data = inb((unsigned short)new->address);
+    *port = new;
+    return 0;
+}
+
+static int ioport_set(struct collx_port *port, uint32_t mask, uint32_t levels)
+{
+    port->data = (uint8_t)collx_wires_spread(&port->spec, port->data, mask, levels);
+    outb(port->data, (unsigned short)port->address);
+    return 0;
+}
+
+static int ioport_get(struct collx_port *port, uint32_t *levels)
+{
+    *levels = collx_wires_gather(&port->spec, inb((unsigned short)(port->address + 1)));
+    return 0;
+}
+
+static void ioport_close(struct collx_port *port)
+{
+    if (!port)
+        return;
+    close(port->lock);
+    free(port);
+}
+#else
+static int ioport_open(struct collx_port **port, const struct collx_wire_spec *spec, char *why,
+                       size_t size)
+{
+    (void)port;
+    snprintf(why, size, "%s: port instructions are x86's; ppdev:/dev/parport0 works elsewhere",
+             spec->device);
+    return -ENOSYS;
+}
+
+#define ioport_set NULL
+#define ioport_get NULL
+#define ioport_close NULL
+#endif
+
+const struct collx_wire_ops collx_wire_ioport = {
+    .name = "ioport",
+    .help = "A parallel port, by port instructions: x86, root; the device is its address.",
+    .device = "0x378",
+    .pins = collx_parport_pins,
+    .out = COLLX_PARPORT_OUT,
+    .in = COLLX_PARPORT_IN,
+    .config_out = COLLX_PARPORT_CONFIG_OUT,
+    .config_in = COLLX_PARPORT_CONFIG_IN,
+    .open = ioport_open,
+    .set = ioport_set,
+    .get = ioport_get,
+    .close = ioport_close,
+};
