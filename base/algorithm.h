@@ -166,6 +166,9 @@ struct collx_algorithm {
 /* Everything that there is, NULL-terminated, in the order of algorithms/meson.build. */
 extern const struct collx_algorithm *const collx_algorithms[];
 
+/* Of them all: the same in two processes whose algorithms are. */
+uint64_t collx_algorithms_hash(void);
+
 /* The algorithm of that name for that collective, or NULL. */
 const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const char *name);
 

@@ -1,11 +1,11 @@
 #include "pmpi/segment.h"
 
+#include "algorithms/crowd.h"
 #include "base/clock.h"
 #include "base/launcher.h"
 #include "base/options.h"
 #include "hw/budget.h"
 #include "hw/shm.h"
-#include "pmpi/crowd.h"
 
 #include <errno.h>
 #include <sys/random.h>

@@ -20,6 +20,7 @@
  */
 #include "pmpi/comm.h"
 
+#include "algorithms/crowd.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -27,7 +28,6 @@
 #include "hw/shm.h"
 #include "pmpi/agree.h"
 #include "pmpi/calls.h"
-#include "pmpi/crowd.h"
 #include "pmpi/lend.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
@@ -92,13 +92,8 @@ struct setup {
 static uint64_t collx_version(void)
 {
     const uint32_t layout[] = {PROTOCOL, COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
-    uint64_t hash = collx_hash(COLLX_HASH_START, layout, sizeof layout);
 
-    for (const struct collx_algorithm *const *each = collx_algorithms; *each; each++) {
-        hash = collx_hash(hash, &(*each)->kind, sizeof(*each)->kind);
-        hash = collx_hash(hash, (*each)->name, strlen((*each)->name));
-    }
-    return hash;
+    return collx_hash(collx_algorithms_hash(), layout, sizeof layout);
 }
 
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all

@@ -4,7 +4,7 @@ extern "C" {
 #include "base/algorithm.h"
 #include "hw/cpus.h"
 
-/* pmpi/crowd.h, which is C alone for its atomics.  A segment is bytes here. */
+/* algorithms/crowd.h, which is C alone for its atomics.  A segment is bytes here. */
 void collx_crowd_join(void *segment);
 void collx_crowd_limit(void *segment, const struct collx_cpu_limit *limit);
 void collx_crowd_decide(void *segment, int ranks, struct collx_team *team);

@@ -1,4 +1,4 @@
-#include "pmpi/crowd.h"
+#include "algorithms/crowd.h"
 
 #include "base/launcher.h"
 #include "base/options.h"
