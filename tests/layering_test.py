@@ -14,6 +14,7 @@ BELOW = {
     "policies": ["base"],
     "trace": ["base"],
     "pmpi": ["base", "hw", "algorithms", "policies", "trace"],
+    "group": ["base", "hw", "algorithms", "policies"],
     "interpose": ["base"],
     "report": ["base", "trace"],
     "tools": ["base", "hw", "algorithms", "policies"],

@@ -1,0 +1,293 @@
+/* Collectives without MPI: forked processes that have nothing but some memory in common, by which
+ * they meet once, and sockets.
+ *
+ * usage: group_demo RANKS NODE_SIZE [MAX_BYTES]
+ *
+ * Every NODE_SIZE ranks are a node of their own, in the order of the ranks if it is positive, dealt
+ * out to that many nodes if it is negative; 0: all are on one.  With GROUP_DEMO_SOCKETS=0 there
+ * are no sockets.  All results are checked, and how collectives went is printed. */
+#include "group/group.h" /* where it is installed: <collx/group.h> */
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS_MAX = 32, ROUNDS = 50 };
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "rank %d, line %d: %s\n", me.rank, __LINE__, #condition);              \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* The memory that they have in common. */
+struct board {
+    atomic_int arrived, round, entered[RANKS_MAX];
+    char told[2][RANKS_MAX][COLLX_GROUP_GATHER_MAX];
+};
+
+static struct me {
+    int rank, size;
+    int gathers;
+    int socket[RANKS_MAX]; /* to each other rank */
+    size_t done[2 * RANKS_MAX];
+    struct board *board;
+} me;
+
+/* Two rows in turn are enough: who tells the next but one has been told by all in between. */
+static int gather(void *context, const void *own, void *all, size_t bytes)
+{
+    struct me *self = context;
+    struct board *board = self->board;
+    char(*told)[COLLX_GROUP_GATHER_MAX] = board->told[self->gathers++ & 1];
+
+    memcpy(told[self->rank], own, bytes);
+    if (atomic_fetch_add(&board->arrived, 1) + 1 == self->size) {
+        atomic_store(&board->arrived, 0);
+        atomic_fetch_add(&board->round, 1);
+    }
+    while (atomic_load(&board->round) < self->gathers)
+        sched_yield();
+    for (int rank = 0; rank < self->size; rank++)
+        memcpy((char *)all + (size_t)rank * bytes, told[rank], bytes);
+    return 0;
+}
+
+/* A message of no bytes is one, too: a single byte here. */
+static size_t length_of(const struct collx_group_message *message)
+{
+    return message->bytes ? message->bytes : 1;
+}
+
+static int move(int socket, const struct collx_group_message *message, size_t *done)
+{
+    char nothing = 0, *at = message->bytes ? (char *)message->data + *done : &nothing;
+    const size_t rest = length_of(message) - *done;
+    ssize_t moved = message->sends ? send(socket, at, rest, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                   : recv(socket, at, rest, MSG_DONTWAIT);
+
+    if (moved > 0)
+        *done += (size_t)moved;
+    return moved > 0 || (moved < 0 && errno == EAGAIN) ? 0 : -ECONNRESET;
+}
+
+static int transfer(void *context, const struct collx_group_message *messages, int count)
+{
+    struct me *self = context;
+    struct pollfd fds[2 * RANKS_MAX];
+    int open = count;
+
+    memset(self->done, 0, sizeof self->done);
+    while (open) {
+        for (int i = 0; i < count; i++)
+            fds[i] = (struct pollfd){
+                .fd = self->done[i] < length_of(&messages[i]) ? self->socket[messages[i].rank] : -1,
+                .events = messages[i].sends ? POLLOUT : POLLIN};
+        if (poll(fds, (unsigned)count, -1) < 0 && errno != EINTR)
+            return -errno;
+        open = 0;
+        for (int i = 0; i < count; i++) {
+            if (fds[i].fd >= 0 && fds[i].revents && move(fds[i].fd, &messages[i], &self->done[i]))
+                return -ECONNRESET;
+            open += self->done[i] < length_of(&messages[i]);
+        }
+    }
+    return 0;
+}
+
+/* What nothing can do is said to be so, by all. */
+static int expected(const struct collx_group *group, const char *collective)
+{
+    char text[1024];
+
+    return *collx_group_describe(group, collective, text, sizeof text) ? 0 : -ENOTSUP;
+}
+
+static void try_barrier(struct collx_group *group)
+{
+    if (expected(group, "barrier")) {
+        CHECK(collx_group_barrier(group) == -ENOTSUP);
+        return;
+    }
+    for (int round = 1; round <= ROUNDS; round++) {
+        atomic_store(&me.board->entered[me.rank], round);
+        CHECK(!collx_group_barrier(group));
+        for (int rank = 0; rank < me.size; rank++)
+            CHECK(atomic_load(&me.board->entered[rank]) >= round);
+    }
+}
+
+static unsigned char byte_of(size_t i, int root)
+{
+    return (unsigned char)(i * 7 + i / 251 + (size_t)root * 31);
+}
+
+static void try_bcast(struct collx_group *group, size_t bytes)
+{
+    unsigned char *data = malloc(bytes + 1);
+    const int able = expected(group, "bcast");
+
+    for (int root = 0; root < me.size; root++) {
+        for (size_t i = 0; i <= bytes; i++)
+            data[i] = me.rank == root ? byte_of(i, root) : 0xee;
+        CHECK(collx_group_bcast(group, data, bytes, root) == able);
+        for (size_t i = 0; i < bytes && !able; i++)
+            CHECK(data[i] == byte_of(i, root));
+        CHECK(data[bytes] == (me.rank == root ? byte_of(bytes, root) : 0xee));
+    }
+    free(data);
+}
+
+/* x -> ax + b, which does not commute: doing one after the other. */
+struct affine {
+    uint64_t a, b;
+};
+
+static void compose(void *context, const void *in, void *inout, size_t count)
+{
+    const struct affine *first = in;
+    struct affine *second = inout;
+
+    CHECK(context == &me);
+    for (size_t i = 0; i < count; i++)
+        second[i] =
+            (struct affine){second[i].a * first[i].a, second[i].a * first[i].b + second[i].b};
+}
+
+static struct affine affine_of(size_t i, int rank)
+{
+    return (struct affine){2 * i + 3 + (uint64_t)rank, 5 * i + (uint64_t)rank};
+}
+
+static void try_allreduce(struct collx_group *group, size_t bytes)
+{
+    const size_t count = bytes / sizeof(double), pairs = bytes / sizeof(struct affine);
+    const int able = expected(group, "allreduce");
+    double *in = malloc(bytes + 1), *out = malloc(bytes + 1);
+    struct affine *own = malloc(bytes + 1), whole[1];
+
+    for (int in_place = 0; in_place < 2; in_place++) {
+        for (size_t i = 0; i < count; i++)
+            in[i] = out[i] = 1.0 / (double)(i + 3 + (size_t)me.rank);
+        CHECK(collx_group_allreduce(group, in_place ? out : in, out, count, COLLX_GROUP_F64,
+                                    COLLX_GROUP_SUM) == able);
+        for (size_t i = 0; i < count && !able; i++) {
+            double sum = 1.0 / (double)(i + 3);
+            for (int rank = 1; rank < me.size; rank++)
+                sum += 1.0 / (double)(i + 3 + (size_t)rank);
+            CHECK(out[i] == sum);
+        }
+        for (size_t i = 0; i < pairs; i++)
+            own[i] = affine_of(i, me.rank);
+        struct affine *result = in_place ? own : (struct affine *)out;
+        CHECK(collx_group_allreduce_by(group, own, result, pairs, sizeof *own, compose, &me) ==
+              able);
+        for (size_t i = 0; i < pairs && !able; i++) {
+            *whole = affine_of(i, 0);
+            for (int rank = 1; rank < me.size; rank++) {
+                struct affine next = affine_of(i, rank);
+                compose(&me, whole, &next, 1);
+                *whole = next;
+            }
+            CHECK(result[i].a == whole->a && result[i].b == whole->b);
+        }
+    }
+    free(in);
+    free(out);
+    free(own);
+}
+
+static void try_arguments(struct collx_group *group)
+{
+    double x = 0;
+
+    CHECK(collx_group_bcast(group, &x, 1, me.size) == -EINVAL);
+    CHECK(collx_group_allreduce(group, &x, &x, 1, COLLX_GROUP_F64, COLLX_GROUP_BOR) == -EINVAL);
+    CHECK(collx_group_allreduce(group, &x, &x, SIZE_MAX, COLLX_GROUP_F64, COLLX_GROUP_SUM) ==
+          -EINVAL);
+    CHECK(collx_group_allreduce_by(group, &x, &x, 1, sizeof x, NULL, NULL) == -EINVAL);
+}
+
+static int run(int node_size, size_t max_bytes)
+{
+    const char *sockets = getenv("GROUP_DEMO_SOCKETS");
+    struct collx_group_config config = {
+        .rank = me.rank,
+        .size = me.size,
+        .context = &me,
+        .gather = gather,
+        .transfer = sockets && *sockets == '0' ? NULL : transfer,
+        .node = node_size > 0   ? (uint64_t)(1 + me.rank / node_size)
+                : node_size < 0 ? (uint64_t)(1 + me.rank % -node_size)
+                                : 0,
+        .name = "demo",
+    };
+    static const char *const names[] = {"barrier", "bcast", "allreduce"};
+    struct collx_group *group;
+    char why[COLLX_GROUP_WHY] = "", text[1024];
+
+    if (collx_group_create(&group, &config, why, sizeof why)) {
+        if (me.rank == 0)
+            fprintf(stderr, "no group: %s\n", why);
+        return 1;
+    }
+    for (int i = 0; i < 3 && me.rank == 0; i++)
+        printf("%s: %s\n", names[i], collx_group_describe(group, names[i], text, sizeof text));
+    fflush(stdout);
+    try_barrier(group);
+    for (size_t bytes = 0; bytes <= max_bytes; bytes = bytes ? 3 * bytes : 1) {
+        try_bcast(group, bytes);
+        try_allreduce(group, bytes & ~(size_t)15);
+    }
+    try_arguments(group);
+    collx_group_destroy(group);
+    if (me.rank == 0)
+        puts("good");
+    return 0;
+}
+
+static void open_sockets(int rows[][RANKS_MAX], int size)
+{
+    for (int a = 0; a < size; a++)
+        for (int b = 0; b < a; b++) {
+            int ends[2];
+            CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+            rows[a][b] = ends[0];
+            rows[b][a] = ends[1];
+        }
+}
+
+int main(int argc, char **argv)
+{
+    static int rows[RANKS_MAX][RANKS_MAX];
+    int failed = 0;
+
+    me.size = argc > 2 ? atoi(argv[1]) : 0;
+    if (me.size < 1 || me.size > RANKS_MAX) {
+        fprintf(stderr, "usage: group_demo RANKS NODE_SIZE [MAX_BYTES]\n");
+        return 2;
+    }
+    me.board =
+        mmap(NULL, sizeof *me.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(me.board != MAP_FAILED);
+    open_sockets(rows, me.size);
+    for (me.rank = 0; me.rank < me.size; me.rank++)
+        if (fork() == 0) {
+            memcpy(me.socket, rows[me.rank], sizeof me.socket);
+            alarm(60);
+            exit(run(atoi(argv[2]), argc > 3 ? (size_t)atol(argv[3]) : 100000));
+        }
+    for (int status; wait(&status) > 0;)
+        failed |= status != 0;
+    return failed;
+}

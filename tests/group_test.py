@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""usage: group_test.py BUILD
+
+Collectives without MPI: tests/group_demo.c, on one node and on several, by all that there is."""
+
+import re
+import sys
+from pathlib import Path
+
+from job import check, main, run
+
+build = Path(sys.argv[1])
+demo = build / "tests" / "group-demo"
+standin = build / "tests" / "sisci" / "libsisci.so"
+
+
+def policy(folder, *rules):
+    path = folder / "policy.yaml"
+    path.write_text("version: 1\nrules:\n" + "".join(f"  - {rule}\n" for rule in rules))
+    return {"COLLX_POLICY": path}
+
+
+def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
+    """`says`: for each collective, what has to be told of it."""
+
+    def case(folder):
+        settings = dict(env or {}) | (policy(folder, *rules) if rules else {})
+        if fail is not None:
+            (folder / "sisci").mkdir()
+            settings |= {"COLLX_SISCI_LIBRARY": standin, "COLLX_TEST_SISCI_FAIL": fail,
+                         "COLLX_TEST_SISCI_FOLDER": folder / "sisci", "COLLX_TEST_SISCI_LATE": 30}
+        result = run([demo, ranks, node_size, most], {k: str(v) for k, v in settings.items()})
+        result.expect()
+        said = dict(re.findall(r"^(\w+): (.*)$", result.out, re.M))
+        check("good" in result.out, result.out + result.err)
+        for collective, text in says.items():
+            check(re.search(text, said[collective]), f"{collective}: {text}\n{result.out}")
+        check("collx:" not in result.err, result.err)
+        check(not list((folder / "sisci").glob("*")), "files are left behind")
+
+    return case
+
+
+def fails(rules, says):
+    def case(folder):
+        result = run([demo, 2, 0], {k: str(v) for k, v in policy(folder, *rules).items()}).expect(1)
+        check(re.search(says, result.err), result.err)
+
+    return case
+
+
+main([
+    ("one node", works(4, 0, {"barrier": "^shm", "bcast": "^shm", "allreduce": "^shm"})),
+    ("one rank", works(1, 0, {"barrier": "^shm", "allreduce": "^shm"})),
+    ("more ranks than CPUs", works(9, 0, {"allreduce": "^shm"}, most=5000)),
+    ("what a policy leaves to MPI goes the usual way", works(
+        2, 0, {"barrier": "^shm"}, ["use: [pmpi]"])),
+    ("sizes go as a policy says", works(
+        3, 0, {"allreduce": "^ordered, shm"},
+        ["{match: {collective: allreduce, bytes: ..1KiB}, use: [ordered]}", "use: [shm]"])),
+    ("two nodes by shared memory", works(4, 2, {"barrier": r"^nx \(.* cross by shm\)"})),
+    ("nodes dealt out, by messages", works(
+        5, -2, {"barrier": r"^hsb \(.* cross by p2p\)"}, ["use: [hsb(over=p2p)]"], most=3000)),
+    ("a rank a node, by Dolphin's, without sockets", works(
+        4, 1, {"barrier": r"^nx \(.* cross by sisci\)"}, fail=10,
+        env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
+    ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
+])
