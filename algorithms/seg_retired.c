@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,8 +13,9 @@ enum { PATIENCE_MS = 100 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct collx_seg_retired *all;
-/* Whose they are.  A forked child has the list as well, but it is not the child's to undo. */
-static pid_t owner;
+/* Whose they are.  A forked child has the list as well, but it is not the child's to undo, and the
+ * lock may be held by a thread that the child has not got.  Relaxed: it orders nothing. */
+static _Atomic pid_t owner;
 
 static bool has_all_farewells(const struct collx_seg_retired *retired)
 {
@@ -27,7 +29,7 @@ static int sweep(bool regardless)
 {
     int left = 0;
 
-    if (owner != getpid())
+    if (atomic_load_explicit(&owner, memory_order_relaxed) != getpid())
         return 0;
     pthread_mutex_lock(&lock);
     for (struct collx_seg_retired **at = &all, *each; (each = *at);) {
@@ -48,9 +50,9 @@ static int sweep(bool regardless)
 void collx_seg_retire(struct collx_seg_retired *retired)
 {
     pthread_mutex_lock(&lock);
-    if (owner != getpid())
+    if (atomic_load_explicit(&owner, memory_order_relaxed) != getpid())
         all = NULL;
-    owner = getpid();
+    atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
     retired->next = all;
     all = retired;
     pthread_mutex_unlock(&lock);

@@ -16,7 +16,6 @@ extern const collx_algorithm collx_barrier_nx, collx_barrier_hsb;
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 
 namespace
@@ -349,40 +348,29 @@ class BetweenLate : public testing::TestWithParam<Late>
 TEST_P(BetweenLate, IsSaidToBe)
 {
     const Late &late = GetParam();
-    auto *done = static_cast<std::atomic<int> *>(
+    /* Who has said it. */
+    auto *said = static_cast<std::atomic<uint32_t> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
     testing::internal::CaptureStderr();
-    std::string wrong = run_team(
-        &collx_barrier_nx, 4, Ranks::processes, true,
-        [&](Rank &self) {
-            self.barrier();
-            self.team.stall_ms = 100;
-            if (self.team.rank == late.late)
-                for (int tries = 0; done[0] < static_cast<int>(late.said.size()) && tries < 20000;
-                     tries++)
-                    usleep(1000);
-            /* Who has said it counts himself, or the late one would not know. */
-            std::atomic<bool> over{false};
-            std::thread watch([&] {
-                bool counted = false;
-                while (!over && !counted) {
-                    counted = __atomic_load_n(&self.team.stalled, __ATOMIC_RELAXED);
-                    done[0] += counted;
-                    usleep(1000);
-                }
-            });
-            self.barrier();
-            over = true;
-            watch.join();
-            return std::string();
-        },
-        nullptr, nullptr, {0, 0, 1, 1});
+    std::string wrong =
+        run_team(&collx_barrier_nx, 4, Ranks::processes, true,
+                 [&](Rank &self) {
+                     self.barrier();
+                     self.team.stall_ms = 100;
+                     self.team.stall_said = reinterpret_cast<uint32_t *>(&said[self.team.rank]);
+                     auto all_said = [&] { return said[0] + said[1] + said[2] + said[3]; };
+                     while (self.team.rank == late.late && all_said() < late.said.size())
+                         usleep(1000);
+                     self.barrier();
+                     return std::string();
+                 },
+                 nullptr, nullptr, {0, 0, 1, 1});
     std::string text = testing::internal::GetCapturedStderr();
-    munmap(done, 4096);
+    munmap(said, 4096);
     EXPECT_EQ(wrong, "");
-    for (const std::string &said : late.said)
-        EXPECT_NE(text.find(said), std::string::npos) << said << "\nis not in\n" << text;
+    for (const std::string &words : late.said)
+        EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
 }
 
 const char hearsay[] = ", or others that these wait for. Have they";
