@@ -11,11 +11,8 @@
 #include <string.h>
 
 const char *const collx_over_words[] = {
-    [COLLX_OVER_AUTO] = "auto",
-    [COLLX_OVER_SHM] = "shm",
-    [COLLX_OVER_SISCI] = "sisci",
-    [COLLX_OVER_P2P] = "p2p",
-    NULL,
+    [COLLX_OVER_AUTO] = "auto", [COLLX_OVER_SHM] = "shm", [COLLX_OVER_SISCI] = "sisci",
+    [COLLX_OVER_RMA] = "rma",   [COLLX_OVER_P2P] = "p2p", NULL,
 };
 
 /* What each rank tells after each step; only leaders have something to say. */
@@ -55,8 +52,12 @@ int collx_crossroads_init(struct collx_crossroads *crossroads, struct collx_team
 {
     int *leader = calloc((size_t)pattern->nodes, sizeof *leader), nodes = 0, own = 0;
 
-    *crossroads = (struct collx_crossroads){
-        .team = team, .over = over, .nodes = pattern->nodes, .leader = leader, .run = stay};
+    *crossroads = (struct collx_crossroads){.team = team,
+                                            .over = over,
+                                            .nodes = pattern->nodes,
+                                            .slots = pattern->slots,
+                                            .leader = leader,
+                                            .run = stay};
     if (!leader)
         return -ENOMEM;
     for (int rank = 0; team->node && rank < team->size; rank++)
@@ -119,11 +120,35 @@ static const struct collx_seg_address *address_of(const void *context, int node)
     return &offer_of(context, node)->address;
 }
 
+/* One of the drivers of hw/, or one that is lent, which all ranks open.  0, or not 0 and why. */
+static int open_driver(struct collx_crossroads *crossroads, const char *driver, char *why,
+                       size_t size)
+{
+    struct collx_team *team = crossroads->team;
+    const struct collx_seg_ops *ops = collx_seg_find(driver);
+    struct collx_seg_caps caps;
+    struct collx_net *net = NULL;
+
+    if (ops)
+        return crossroads->leads ? collx_seg_runner_open(&crossroads->segments, team, ops,
+                                                         crossroads->leader, why, size)
+                                 : 0;
+    if (!team->ops->segments) {
+        snprintf(why, size, "there is none here");
+        return COLLX_EUNFIT;
+    }
+    int error =
+        team->ops->segments(team->ctx, driver, crossroads->leader, crossroads->nodes,
+                            (size_t)crossroads->slots * COLLX_LINE, &ops, &net, &caps, why, size);
+    if (!error && crossroads->leads)
+        collx_seg_runner_borrow(&crossroads->segments, team, ops, net, &caps, crossroads->leader);
+    return error;
+}
+
 /* As agree(). */
 static int try_segments(struct collx_crossroads *crossroads, const char *driver, char *why,
                         size_t size)
 {
-    const struct collx_seg_ops *ops = collx_seg_find(driver);
     struct collx_seg_runner *runner = &crossroads->segments;
     const struct collx_schedule *schedule = &crossroads->schedule;
     const bool leads = crossroads->leads;
@@ -132,9 +157,7 @@ static int try_segments(struct collx_crossroads *crossroads, const char *driver,
     size_t line = 0;
 
     crossroads->by = driver;
-    if (leads)
-        own.error = collx_seg_runner_open(runner, crossroads->team, ops, crossroads->leader, text,
-                                          sizeof text);
+    own.error = open_driver(crossroads, driver, text, sizeof text);
     own.line = runner->caps.line;
     int error = agree(crossroads, &own, text, why, size);
     for (int node = 0; !error && node < crossroads->nodes; node++)

@@ -11,7 +11,13 @@
 #include "algorithms/seg_runner.h"
 
 /* What flags cross by. */
-enum collx_over { COLLX_OVER_AUTO, COLLX_OVER_SHM, COLLX_OVER_SISCI, COLLX_OVER_P2P };
+enum collx_over {
+    COLLX_OVER_AUTO,
+    COLLX_OVER_SHM,
+    COLLX_OVER_SISCI,
+    COLLX_OVER_RMA,
+    COLLX_OVER_P2P
+};
 extern const char *const collx_over_words[];
 
 #define COLLX_OVER_PARAM                                                                           \
@@ -33,6 +39,7 @@ struct collx_crossroads {
     bool leads; /* one is a leader; others only hear what becomes of it */
     int nodes;
     int *leader; /* [nodes] */
+    int slots;   /* of the pattern */
     struct collx_schedule schedule;
     int (*run)(struct collx_crossroads *crossroads);
     struct collx_seg_runner segments;

@@ -31,6 +31,14 @@ int collx_seg_runner_open(struct collx_seg_runner *runner, struct collx_team *te
     return ops->open(&runner->net, &runner->caps, why, size);
 }
 
+void collx_seg_runner_borrow(struct collx_seg_runner *runner, struct collx_team *team,
+                             const struct collx_seg_ops *ops, struct collx_net *net,
+                             const struct collx_seg_caps *caps, const int *leader)
+{
+    *runner = (struct collx_seg_runner){
+        .team = team, .ops = ops, .net = net, .caps = *caps, .leader = leader, .lent = true};
+}
+
 int collx_seg_runner_make(struct collx_seg_runner *runner, const struct collx_schedule *schedule,
                           size_t line, struct collx_seg_address *address, char *why, size_t size)
 {
@@ -308,7 +316,7 @@ void collx_seg_runner_finish(struct collx_seg_runner *runner)
 
     if (!runner->net)
         return;
-    if (runner->used) {
+    if (runner->used && !runner->lent) {
         /* Who still waits for a flag of an unfinished barrier must not take this for it. */
         if (!runner->gone)
             say_farewell(runner);

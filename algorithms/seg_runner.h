@@ -36,6 +36,7 @@ struct collx_seg_runner {
     uint32_t epoch; /* of the last run */
     bool used;      /* it has been run */
     bool gone;      /* another node cannot be reached any more */
+    bool lent;      /* the net is, so its lender sees to its end */
 
     struct collx_remote **remote; /* [nodes]; NULL: nothing is written there */
     int nodes;
@@ -57,6 +58,11 @@ struct collx_seg_runner {
 int collx_seg_runner_open(struct collx_seg_runner *runner, struct collx_team *team,
                           const struct collx_seg_ops *ops, const int *leader, char *why,
                           size_t size);
+
+/* The same with a driver that is open, of collx_mpi_ops.segments. */
+void collx_seg_runner_borrow(struct collx_seg_runner *runner, struct collx_team *team,
+                             const struct collx_seg_ops *ops, struct collx_net *net,
+                             const struct collx_seg_caps *caps, const int *leader);
 
 /* Make this node's segment; `line`: the largest that any node's caps have.  0 or -errno. */
 int collx_seg_runner_make(struct collx_seg_runner *runner, const struct collx_schedule *schedule,

@@ -19,6 +19,9 @@
 #include "base/call.h"
 
 struct collx_place; /* hw/place.h */
+struct collx_net;   /* hw/segment.h, as the next two */
+struct collx_seg_caps;
+struct collx_seg_ops;
 
 /* Where the ranks of a communicator are: equal on all ranks, so that all decide alike. */
 struct collx_facts {
@@ -83,6 +86,16 @@ struct collx_mpi_ops {
      * order of the ranks.  Called from connect() alone, by all ranks equally often.  It keeps MPI
      * going while it waits.  Mandatory for algorithms that have connect(). */
     int (*gather)(void *ctx, const void *own, void *all, size_t bytes);
+    /* Open a driver of segments of the lender's own, of that name, among the ranks leader[count],
+     * in ascending order, each of which will make segments of `bytes` in all.  The driver's ops
+     * have no open(); close() is theirs as ever, but the lender undoes what that leaves when the
+     * team has ended, on all leaders together.  *ops is set on all ranks, *net and *caps on
+     * leaders. Called from connect() alone, by all ranks, with equal arguments.  0; or not 0, on
+     * all ranks, and why in `why`, maybe only on those where it failed.  NULL: it has no such
+     * drivers. */
+    int (*segments)(void *ctx, const char *name, const int *leader, int count, size_t bytes,
+                    const struct collx_seg_ops **ops, struct collx_net **net,
+                    struct collx_seg_caps *caps, char *why, size_t size);
     /* Make transfer() possible for this team, with up to `messages` messages at once.  Called from
      * connect() alone, by all ranks; where it fails it may have worked on others.  Mandatory for
      * algorithms that have connect(). */

@@ -52,7 +52,7 @@ struct collx_comm {
     bool has_messages;
     MPI_Request *request; /* [requests], of the messages on their way */
     int requests;
-    struct collx_net *rma;           /* pmpi/rma.h; NULL: none, or of other ranks */
+    struct collx_net *rma;           /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
     char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */

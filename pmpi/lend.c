@@ -1,12 +1,16 @@
 #include "pmpi/lend.h"
 
+#include "base/error.h"
 #include "pmpi/agree.h"
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
+#include "pmpi/rma.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void progress(void *ctx)
 {
@@ -118,6 +122,22 @@ static int gather(void *ctx, const void *own, void *all, size_t bytes)
     return collx_agree_from_all(ctx, own, all, bytes);
 }
 
+static int segments(void *ctx, const char *name, const int *leader, int count, size_t bytes,
+                    const struct collx_seg_ops **ops, struct collx_net **net,
+                    struct collx_seg_caps *caps, char *why, size_t size)
+{
+    struct collx_comm *comm = ctx;
+
+    *ops = &collx_segment_rma;
+    if (strcmp(name, collx_segment_rma.name) != 0) {
+        snprintf(why, size, "there is no driver of this name");
+        return COLLX_EUNFIT;
+    }
+    int error = collx_rma_open(comm, leader, count, bytes, caps, why, size);
+    *net = comm->rma;
+    return error;
+}
+
 const struct collx_mpi_ops collx_lent = {
     .progress = progress,
     .reduce = reduce,
@@ -125,6 +145,7 @@ const struct collx_mpi_ops collx_lent = {
     .unpack = unpack,
     .elements = elements,
     .gather = gather,
+    .segments = segments,
     .listen = collx_messages_listen,
     .transfer = collx_messages_transfer,
     .no_memory = MPI_ERR_NO_MEM,

@@ -239,10 +239,12 @@ static void free_window(struct collx_net *net, bool all_have)
 
 static void end(struct collx_comm *comm, bool all_have)
 {
-    drop(comm->rma);
-    free_window(comm->rma, all_have);
-    free(comm->rma);
-    comm->rma = NULL;
+    struct collx_net *net = comm->rma;
+
+    drop(net);
+    free_window(net, all_have);
+    comm->rma = net->older;
+    free(net);
 }
 
 int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_t bytes,
@@ -268,8 +270,9 @@ int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_
             break;
     }
     *caps = collx_rma_caps;
-    comm->rma = opening.net;
     if (opening.net) {
+        opening.net->older = comm->rma;
+        comm->rma = opening.net;
         opening.net->id = id;
         add(opening.net);
         if (error || told.none || told.failed)
@@ -281,7 +284,7 @@ int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_
 
 void collx_rma_close(struct collx_comm *comm)
 {
-    if (comm->rma)
+    while (comm->rma)
         end(comm, true);
 }
 

@@ -19,7 +19,8 @@ struct collx_net {
     uint64_t id;         /* equal on all leaders, unlike that of any other window */
     int rank;            /* in comm */
     struct collx_export made;
-    struct collx_net *next;
+    struct collx_net *next;  /* of all */
+    struct collx_net *older; /* of the communicator */
 };
 
 extern const struct collx_seg_caps collx_rma_caps;

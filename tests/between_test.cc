@@ -99,6 +99,7 @@ std::vector<Case> cases()
 {
     const Way ways[] = {{"shm", COLLX_OVER_SHM, {}},
                         {"p2p", COLLX_OVER_P2P, {}},
+                        {"lent", COLLX_OVER_RMA, {}},
                         sisci("sisci", 0),
                         sisci("sisci_1", 1),
                         sisci("sisci_10", 10, {{"COLLX_SISCI_LINE", "128"}}),

@@ -118,6 +118,9 @@ main([
     ("hsb by shared memory, a rank a node", barriers(
         '"hsb(over=shm, f_in=2, f_out=2)"', 9, 1, "9 nodes cross by shm", rounds=100)),
     ("hsb by messages", barriers("hsb(over=p2p)", 4, 2, "2 nodes cross by p2p", rounds=100)),
+    ("nx by windows", barriers("nx(over=rma)", 5, 2, "3 nodes cross by rma", rounds=30)),
+    ("hsb by windows, a rank a node", barriers(
+        '"hsb(over=rma, f_in=2)"', 4, 1, "4 nodes cross by rma", rounds=30)),
     ("MPI goes on in nx by shared memory", keeps_mpi_going("nx(over=shm)")),
     ("MPI goes on in nx by messages", keeps_mpi_going("nx(over=p2p)")),
     ("one leader cannot", one_leader_cannot),

@@ -3,6 +3,7 @@
 extern "C" {
 #include "algorithms/facts.h"
 #include "algorithms/seg_retired.h"
+#include "hw/segment.h"
 }
 
 #include <atomic>
@@ -113,6 +114,25 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     return 0;
 }
 
+/* Shared memory, by another name. */
+collx_seg_ops lent_segments;
+
+int segments(void *ctx, const char *name, const int *leader, int count, size_t,
+             const collx_seg_ops **ops, collx_net **net, collx_seg_caps *caps, char *why,
+             size_t size)
+{
+    const Lent &lent = *static_cast<const Lent *>(ctx);
+
+    *ops = &lent_segments;
+    *net = nullptr;
+    if (strcmp(name, "rma") != 0)
+        return 1;
+    for (int i = 0; i < count; i++)
+        if (leader[i] == lent.rank)
+            return collx_seg_find("shm")->open(net, caps, why, size);
+    return 0;
+}
+
 int listen_for(void *, int)
 {
     return 0;
@@ -183,8 +203,8 @@ int transfer(void *ctx, const collx_message *messages, int count)
     }
 }
 
-const collx_mpi_ops ops = {progress, reduce,     pack,     unpack, elements,
-                           gather,   listen_for, transfer, 99,     UNREACHABLE};
+const collx_mpi_ops ops = {progress, reduce,     pack,     unpack, elements,   gather,
+                           segments, listen_for, transfer, 99,     UNREACHABLE};
 
 /* What a run is made of, the same for all its ranks. */
 struct Run {
@@ -321,6 +341,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
     facts.numa_nodes = facts.nodes > 1 ? 1 : collx_places_numa_nodes(places, size);
     facts.places = places;
 
+    lent_segments = *collx_seg_find("shm");
+    lent_segments.open = nullptr;
     Run run = {algorithm, {}, size, crowded, places, counted, body};
     for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
         run.args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
