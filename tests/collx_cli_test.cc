@@ -63,8 +63,9 @@ class TemporaryFile
 TEST(Collx, SaysWhatItIs)
 {
     EXPECT_EQ(run("--version").out, "collx " COLLX_RELEASE "\n");
-    for (const char *arguments : {"--help", "info --help", "policy --help", "policy check --help",
-                                  "policy explain --help"}) {
+    for (const char *arguments :
+         {"--help", "info --help", "policy --help", "policy check --help", "policy explain --help",
+          "hw --help", "hw free --help", "hw probe --help", "hw test --help"}) {
         Outcome help = run(arguments);
         EXPECT_EQ(help.code, 0) << arguments;
         EXPECT_TRUE(has(help, "Usage: collx")) << help.out;
@@ -79,7 +80,13 @@ TEST(Collx, HelpsWithSlips)
     } const cases[] = {
         {"", "collx: which command?"},
         {"inof", "collx: 'inof' is not a command; did you mean 'info'?"},
-        {"start", "collx: 'start' is not a command; there are info, policy"},
+        {"start", "collx: 'start' is not a command; there are hw, info, policy"},
+        {"hw", "collx hw: probe, test or free?"},
+        {"hw prob", "collx hw: 'prob' is not a command; did you mean 'probe'?"},
+        {"hw test", "collx hw test: which SPEC?"},
+        {"hw test --all 61 x", "--all: '61' is too large"},
+        {"hw test a b", "one SPEC at a time; 'b' is one more"},
+        {"hw free", "collx hw free: which SPEC?"},
         {"policy", "collx policy: check or explain?"},
         {"policy chekc", "collx policy: 'chekc' is not a command; did you mean 'check'?"},
         {"policy check", "collx policy check: which FILE?"},

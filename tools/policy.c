@@ -162,57 +162,14 @@ static int explain(int argc, char **argv)
     return COLLX_EXIT_GOOD;
 }
 
-struct chosen {
-    int (*main)(int argc, char **argv);
-    const char *name;
-    int argc;
-    char **argv;
-};
-
-static void say_no_command(struct argp_state *state, const char *arg)
-{
-    struct collx_nearest nearest = {.word = arg};
-    char hint[COLLX_WHY_MAX];
-
-    collx_nearest_offer(&nearest, "check");
-    collx_nearest_offer(&nearest, "explain");
-    argp_error(state, "'%s' is not a command%s", arg,
-               collx_nearest_hint(&nearest, hint, sizeof hint));
-}
-
-static error_t parse_command(int key, char *arg, struct argp_state *state)
-{
-    struct chosen *chosen = state->input;
-
-    if (key == ARGP_KEY_NO_ARGS) {
-        argp_error(state, "check or explain?");
-        return EINVAL;
-    }
-    if (key != ARGP_KEY_ARG)
-        return ARGP_ERR_UNKNOWN;
-    if (strcmp(arg, "check") == 0)
-        chosen->main = check;
-    else if (strcmp(arg, "explain") == 0)
-        chosen->main = explain;
-    else
-        say_no_command(state, arg);
-    chosen->name = arg;
-    chosen->argc = state->argc - state->next + 1;
-    chosen->argv = state->argv + state->next - 1;
-    state->next = state->argc;
-    return 0;
-}
-
 int collx_policy_main(int argc, char **argv)
 {
-    static const struct argp argp = {.parser = parse_command,
-                                     .args_doc = "check FILE...\nexplain [FILE]",
-                                     .doc = "Check policies, or explain what one makes of a call."};
-    struct chosen chosen = {.main = NULL};
-    char name[64];
+    static const struct collx_command commands[] = {
+        {"check", check}, {"explain", explain}, {NULL, NULL}};
+    struct collx_typed typed;
 
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
-    snprintf(name, sizeof name, "collx policy %s", chosen.name);
-    chosen.argv[0] = name;
-    return chosen.main(chosen.argc, chosen.argv);
+    collx_typed_find(&typed, commands, "collx policy", "check or explain?",
+                     "check FILE...\nexplain [FILE]",
+                     "Check policies, or explain what one makes of a call.", argc, argv);
+    return typed.command->main(typed.argc, typed.argv);
 }
