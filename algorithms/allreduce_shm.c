@@ -187,8 +187,8 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
     }
     state->part = memory;
     memory = state->part + team->size;
-    memory = collx_allreduce_pipe_init(&state->pipe, team, &state->work, memory);
-    collx_single_init(&state->single, team, memory, args->value[0],
+    void *behind = collx_allreduce_pipe_init(&state->pipe, team, &state->work, memory);
+    collx_single_init(&state->single, team, memory, behind, args->value[0],
                       team->size == 2 ? ways_of_two : ways, "Allreduce");
     state->small_bytes = SMALL_BYTES_TOGETHER / (size_t)team->size;
     if (state->small_bytes > SMALL_BYTES)

@@ -198,12 +198,13 @@ static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_ar
         return -ENOMEM;
     bcast->team = team;
     bcast->plan = plan_of(team->places, team->size, args);
-    memory = rings_init(bcast, memory);
-    if (!memory) {
+    void *behind = rings_init(bcast, memory);
+    if (!behind) {
         collx_bcast_shm_detach(bcast);
         return -ENOMEM;
     }
-    collx_single_init(&bcast->single, team, memory, args->value[SINGLE_COPY], ways, "Bcast");
+    collx_single_init(&bcast->single, team, memory, behind, args->value[SINGLE_COPY], ways,
+                      "Bcast");
     slot->state = bcast;
     slot->run = bcast->plan.groups > 1 ? run_grouped : run_flat;
     return 0;

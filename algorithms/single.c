@@ -1,6 +1,7 @@
 #include "algorithms/single.h"
 
 #include "hw/cma.h"
+#include "hw/shm.h"
 
 #include <unistd.h>
 
@@ -11,10 +12,11 @@ const struct collx_param collx_single_params[] = {
     {0},
 };
 
-void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
-                       int64_t wanted, const char *const *ways, const char *name)
+void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
+                       void *memory, int64_t wanted, const char *const *ways, const char *name)
 {
-    *single = (struct collx_single){.team = team, .name = name, .pid = getpid(), .wanted = wanted};
+    *single = (struct collx_single){
+        .team = team, .name = name, .pid = getpid(), .wanted = wanted, .rings = rings};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
     collx_tuner_init(&single->tuner, team, &single->meeting, COLLX_SINGLE_LEAST, ways,
@@ -145,6 +147,8 @@ static bool possible(struct collx_single *single)
 unsigned collx_single_begin(struct collx_single *single, size_t bytes)
 {
     if (__builtin_expect(!single->tried, 0)) {
+        /* What is timed must not be the first use of its memory. */
+        collx_shm_touch(single->rings, (size_t)((unsigned char *)single->part - single->rings));
         single->possible = single->wanted != COLLX_SINGLE_NEVER && possible(single);
         single->tried = true;
     }

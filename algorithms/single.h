@@ -73,6 +73,7 @@ struct collx_single {
     uint64_t call, step;
     uint64_t letters; /* that we have written */
     bool tried, possible;
+    unsigned char *rings; /* of way 0, up to `part` */
     struct collx_meeting meeting;
     struct collx_tuner tuner;
 };
@@ -82,11 +83,12 @@ static inline size_t collx_single_space(int ranks)
     return collx_meeting_space(ranks) + (size_t)ranks * sizeof(struct collx_single_part);
 }
 
-/* `memory`: collx_single_space() bytes, the same on all ranks, zeroed.  `wanted`: the parameter.
- * `ways`: what to call the algorithm's ways, NULL at the end; the first one, 0, is not of this
- * kind. `name`: of the collective. */
-void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
-                       int64_t wanted, const char *const *ways, const char *name);
+/* `memory`: collx_single_space() bytes, the same on all ranks, zeroed.  `rings`: begin of the
+ * memory before it, through which way 0 goes.  `wanted`: the parameter. `ways`: what to call the
+ * algorithm's ways, NULL at the end; the first one, 0, is not of this kind. `name`: of the
+ * collective. */
+void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
+                       void *memory, int64_t wanted, const char *const *ways, const char *name);
 
 /* Which way a call of `bytes` bytes goes, at least COLLX_SINGLE_LEAST: 0 where the kernel does not
  * let every rank read every other's memory, or the policy says so; else, if the policy does not

@@ -12,6 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { NUMA_NODES = 1024, NODE_BITS = 8 * sizeof(unsigned long) };
 
 uint64_t collx_shm_node(void)
@@ -39,8 +43,9 @@ uint64_t collx_shm_node(void)
 
 static int map(int fd, size_t size, void **base)
 {
-    /* All of it at once: else the first calls would pay for it page by page. */
-    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    /* Page by page, as it is used: few programs ever use all of it, and filling it takes longer
+     * than all the rest of a setup. */
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (address == MAP_FAILED)
         return -errno;
@@ -96,6 +101,16 @@ void collx_shm_place(void *start, size_t bytes, int numa)
 int collx_shm_allocate(int fd, size_t size)
 {
     return fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+}
+
+void collx_shm_touch(void *start, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)start & ~(page - 1);
+    int keep = errno;
+
+    madvise((void *)first, collx_page_up((uintptr_t)start + bytes) - first, MADV_POPULATE_WRITE);
+    errno = keep;
 }
 
 int collx_shm_open(int pid, int fd, size_t size, void **base)

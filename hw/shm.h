@@ -34,6 +34,10 @@ void collx_shm_place(void *start, size_t bytes, int numa);
  * -errno; the segment is still to be closed then. */
 int collx_shm_allocate(int fd, size_t size);
 
+/* This part of a segment that has its memory will be used soon: map its pages now, all at once, not
+ * each when it is first touched.  A kernel that cannot do that passes it over. */
+void collx_shm_touch(void *start, size_t bytes);
+
 /* The segment that process `pid` has open as `fd`.  0 or -errno: -EACCES where this process may
  * not look into the other's /proc, -ENOENT where it cannot see it. */
 int collx_shm_open(int pid, int fd, size_t size, void **base);

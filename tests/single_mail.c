@@ -27,7 +27,7 @@ bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
     if (!good)
         return false;
     memset(data, rank ? 0 : 77, bytes);
-    collx_single_init(&single, &team, memory, COLLX_SINGLE_ALWAYS, ways, "Bcast");
+    collx_single_init(&single, &team, memory, memory, COLLX_SINGLE_ALWAYS, ways, "Bcast");
     single.letters = letters;
     if (rank == 1)
         atomic_store(&single.part[1].answer.value, letters);

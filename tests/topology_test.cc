@@ -8,12 +8,15 @@ extern "C" {
 #include "hw/topology.h"
 }
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -259,7 +262,12 @@ TEST(Placement, WholePagesAreToldWhereToLie)
     collx_shm_place(at + 5 * page, page, 999);   /* no such node */
     collx_shm_place(at + 6 * page, page, -1);
     EXPECT_EQ(errno, 77);
+    struct stat status;
+    ASSERT_EQ(0, fstat(fd, &status));
+    EXPECT_EQ(status.st_blocks, 0) << "it has memory before it was told where";
     ASSERT_EQ(0, collx_shm_allocate(fd, pages * page));
+    ASSERT_EQ(0, fstat(fd, &status));
+    EXPECT_GE(static_cast<size_t>(status.st_blocks) * 512, pages * page);
     for (size_t i = 0; i < pages; i++) {
         at[i * page] = 1;
         auto [how, node] = policy_at(at + i * page);
@@ -270,6 +278,34 @@ TEST(Placement, WholePagesAreToldWhereToLie)
             EXPECT_EQ(how, MPOL_DEFAULT) << i;
         }
     }
+    collx_shm_close(base, pages * page);
+    close(fd);
+}
+
+/* What is not used takes neither time nor, until it is, a page that is filled with zeros. */
+TEST(Placement, PagesAreFilledWhenTheyAreTouched)
+{
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), pages = 8;
+    void *base = nullptr;
+    int fd = -1;
+
+    ASSERT_EQ(0, collx_shm_create(pages * page, &base, &fd));
+    ASSERT_EQ(0, collx_shm_allocate(fd, pages * page));
+    char *at = static_cast<char *>(base);
+    auto filled = [&] {
+        unsigned char resident[pages];
+        EXPECT_EQ(0, mincore(base, pages * page, resident));
+        return std::count_if(resident, resident + pages, [](auto each) { return each & 1; });
+    };
+    EXPECT_EQ(filled(), 0);
+    errno = 77;
+    collx_shm_touch(at + page + 1, 2 * page); /* of pages 1 to 3 */
+    EXPECT_EQ(errno, 77);
+    if (madvise(base, 0, 23 /* MADV_POPULATE_WRITE */))
+        EXPECT_EQ(filled(), 0) << "a kernel before 5.14";
+    else
+        EXPECT_EQ(filled(), 3);
+    EXPECT_EQ(std::count(at, at + pages * page, 0), static_cast<long>(pages * page));
     collx_shm_close(base, pages * page);
     close(fd);
 }
