@@ -1,6 +1,8 @@
 #include "pmpi/calls.h"
 
+#include "base/clock.h"
 #include "pmpi/trace.h"
+#include "pmpi/types.h"
 #include "trace/recorder.h"
 
 /* --- the entries: describe the call, find the communicator, go ------------------------------- */
@@ -122,8 +124,42 @@ static bool counts(int error)
            class != MPI_ERR_ARG;
 }
 
-/* A communicator counts its calls.  After it has had enough of them, all ranks set it up, at the
- * end of the same call. */
+/* For how much a call counts.  Its size is equal on all ranks, or should be: in coarse steps, for
+ * the sake of programs that let leaves of a Bcast expect somewhat more than the root sends. */
+static uint64_t weight(enum collx_kind kind, const struct collx_call *call)
+{
+    const struct collx_datatype *type;
+    struct collx_datatype room;
+    uint64_t bytes;
+
+    if (kind == COLLX_BARRIER)
+        return 1;
+    type = collx_datatype_predefined((MPI_Datatype)call->datatype);
+    if (!type && collx_datatype_derived((MPI_Datatype)call->datatype, &room))
+        type = &room;
+    if (!type)
+        return 1;
+    if (__builtin_mul_overflow((uint64_t)call->count, (uint64_t)type->size, &bytes))
+        return COLLX_WARMUP_LATE;
+    return 1 + bytes / COLLX_WARMUP_STEP * (COLLX_WARMUP_STEP / 1024);
+}
+
+/* The call has gone well.  After enough of them all ranks set the communicator up, at the end of
+ * the same call. */
+static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
+{
+    const uint64_t before = comm->used;
+
+    comm->used += weight(kind, call);
+    if (before == 0)
+        comm->since = collx_clock_ns();
+    if (comm->used >= COLLX_WARMUP_LATE)
+        collx_comm_setup(comm, true);
+    else if (before < COLLX_WARMUP_EARLY && comm->used >= COLLX_WARMUP_EARLY)
+        collx_comm_setup(comm,
+                         collx_clock_ns() - comm->since >= (uint64_t)COLLX_WARMUP_MS * 1000000);
+}
+
 static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
@@ -131,8 +167,8 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (counts(error) && ++comm->calls == COLLX_WARMUP)
-        collx_comm_setup(comm);
+    if (counts(error))
+        count(comm, kind, call);
     return error;
 }
 
@@ -149,7 +185,7 @@ static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_ca
 {
     struct collx_comm *comm = slot->state;
 
-    collx_comm_setup(comm);
+    collx_comm_setup(comm, true);
     return comm->slot[kind].run(&comm->slot[kind], call);
 }
 
@@ -182,7 +218,7 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     if (counts(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
         if (comm != &collx_comm_unknown)
-            comm->calls = 1;
+            count(comm, kind, call);
     }
     return error;
 }

@@ -12,9 +12,20 @@
 
 #include <stdatomic.h>
 
-/* Routed calls after which a communicator is set up: one that is used less often is not worth it.
- * The same on all ranks, whatever their environment, because all must do it after the same call. */
-enum { COLLX_WARMUP = 3 };
+/* How much a communicator is used before it is set up, which takes as long as hundreds of small
+ * calls gain: each routed call counts one, and one for each KiB of long messages.  The same on all
+ * ranks, whatever their environment, because all must do it after the same call. */
+enum {
+    /* All tell each other whether it has been used for COLLX_WARMUP_MS already, of which a setup
+     * would be a hundredth: if so for any of them, it is set up.  Calls that take long, with more
+     * ranks than CPUs, come to that. */
+    COLLX_WARMUP_EARLY = 16,
+    COLLX_WARMUP_MS = 20,
+    /* It is set up in any case. */
+    COLLX_WARMUP_LATE = 1024,
+    /* Bytes: of a message only whole ones of these count. */
+    COLLX_WARMUP_STEP = 16384,
+};
 
 /* An algorithm at work on a communicator. */
 struct collx_attached {
@@ -31,7 +42,10 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
-    unsigned calls; /* routed collectives that went well, until it was set up */
+
+    /* Until it is set up. */
+    uint64_t used;  /* in routed calls that went well: their number, and their KiB */
+    uint64_t since; /* ns: after the first of them */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
@@ -118,8 +132,9 @@ bool collx_world_up(void);
 extern atomic_int collx_sessions;
 
 /* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
- * its slots.  Collective.  Afterwards its slots are final, whatever happened. */
-void collx_comm_setup(struct collx_comm *comm);
+ * its slots, if any of the ranks says that it is `due`.  Collective.  Afterwards its slots are
+ * final, whatever happened; but where all say that it is not due they stay as they are. */
+void collx_comm_setup(struct collx_comm *comm, bool due);
 /* MPI_COMM_WORLD has come up: agree on whether communicators are set up before their first call,
  * not after a few of them.  A policy that demands rank order demands it of every call.  Collective.
  */

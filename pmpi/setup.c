@@ -1,8 +1,9 @@
 /* Setting a communicator up: one agreement, by collectives of the MPI library itself, after a call
  * that all ranks have made.
  *
- *   1. Everybody tells whether it can take part (it has the memory for all that follows, and the
- *      same collx as the others).  If anybody cannot, nobody goes on.
+ *   1. Everybody tells whether the communicator has been used for long enough, and whether it can
+ *      take part (it has the memory for all that follows, and the same collx as the others).  If
+ *      anybody cannot, nobody goes on; nor if nobody thinks so, until it has been used more.
  *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands its policy
  * over, unless that is the built-in one, and its name for the communicator, unless all have the
  * same.
@@ -44,19 +45,20 @@
 
 /* What must be the same for two processes to work together: raised when the layout of anything
  * that they share changes. */
-enum { PROTOCOL = 2 };
+enum { PROTOCOL = 3 };
 
 /* What each rank says in step 1; all are combined by bitwise or.  A value that must be the same on
  * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
  */
 struct hello {
+    uint64_t due;         /* not 0: somebody says that it is */
     uint64_t cannot;      /* not 0: somebody cannot take part */
     uint64_t collx[2];    /* hash of everything that two collx must have in common */
     uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
-_Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
+_Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
 /* A piece of work that the plan asks for: an algorithm with its parameters. */
 struct wanted {
@@ -98,12 +100,13 @@ static uint64_t collx_version(void)
 
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
  * ranks, where they do not go on; or an MPI error. */
-static int say_hello(struct collx_comm *comm, struct setup *setup, struct hello *hello)
+static int say_hello(struct collx_comm *comm, struct setup *setup, bool due, struct hello *hello)
 {
     uint64_t version = collx_version();
     uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
     *hello = (struct hello){
+        .due = due,
         .cannot = setup == NULL,
         .collx = {version, ~version},
         .name = {name, ~name},
@@ -442,15 +445,12 @@ static int try_plan(struct setup *setup, bool *again)
     return error;
 }
 
-/* 1 to 5.  0, or why nothing comes of it, which is the same on all ranks. */
-static int agree(struct collx_comm *comm, struct setup *setup)
+/* 2 to 5.  0, or why nothing comes of it, which is the same on all ranks. */
+static int agree(struct setup *setup, const struct hello *hello)
 {
-    struct hello hello;
     bool again = true;
-    int error = say_hello(comm, setup, &hello);
+    int error = exchange(setup, hello);
 
-    if (!error)
-        error = exchange(setup, &hello);
     while (!error && again) {
         error = try_plan(setup, &again);
         if (setup->refused & REFUSED_ALL)
@@ -565,23 +565,12 @@ static void report_unordered(const struct collx_comm *comm, const struct setup *
                     setup->policy->source, collx_kind_name((unsigned)kind), comm->label);
 }
 
-void collx_comm_setup(struct collx_comm *comm)
+/* 6.  `error`: nothing comes of it. */
+static void conclude(struct collx_comm *comm, struct setup *setup, int error)
 {
-    int keep = errno;
-    struct setup *setup = setup_create(comm);
-
-    collx_comm_name(comm);
-    comm->team = (struct collx_team){
-        .rank = comm->rank,
-        .size = comm->size,
-        .ops = &collx_lent,
-        .ctx = comm,
-        .name = comm->label,
-    };
-    int error = agree(comm, setup);
     if (!error)
         collx_crowd_decide(comm->segment, comm->node_ranks, &comm->team);
-    for (int kind = 0; kind < COLLX_ROUTED; kind++) { /* 6 */
+    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         if (error)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
         else
@@ -592,6 +581,25 @@ void collx_comm_setup(struct collx_comm *comm)
         explain(setup);
     comm->facts.places = comm->team.places = NULL;
     comm->facts.node = comm->team.node = NULL;
+}
+
+void collx_comm_setup(struct collx_comm *comm, bool due)
+{
+    int keep = errno;
+    struct setup *setup = setup_create(comm);
+    struct hello hello;
+
+    collx_comm_name(comm);
+    comm->team = (struct collx_team){
+        .rank = comm->rank,
+        .size = comm->size,
+        .ops = &collx_lent,
+        .ctx = comm,
+        .name = comm->label,
+    };
+    int error = say_hello(comm, setup, due, &hello);
+    if (error || hello.due)
+        conclude(comm, setup, error ? error : agree(setup, &hello));
     setup_destroy(setup);
     errno = keep;
 }

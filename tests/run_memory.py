@@ -67,6 +67,22 @@ def size_of(folder, policy, ranks=RANKS):
     return size
 
 
+def short_lived(folder):
+    job = Job(folder, "brief", 20)
+
+    def check_calls(name, shared, *alternatives):
+        calls = [job.report.calls(comm=f"{name}0", reason=reason) // RANKS
+                 for reason in ("warm-up", "policy")]
+        check(calls in alternatives, f"{name}: {calls}")
+        check((job.shared(f"{name}0") > 0) == shared, f"memory of {name}: {job.shared(name + '0')}")
+
+    check_calls("brief", False, [20 * 15, 0])
+    # After 16 calls where those took long.
+    check_calls("often", True, [1024, 100], [16, 1108])
+    check_calls("long", True, [1, 100])
+    check_calls("old", True, [16, 100])
+
+
 def used_up(folder):
     size = size_of(folder, ALLREDUCE)
     # Enough for three, and not for four.
@@ -146,6 +162,7 @@ def largest_first(folder):
 
 
 main([
+    ("what is used little is not set up", short_lived),
     ("used up, freed, used up again", used_up),
     ("none at all", none_at_all),
     ("1,000 communicators, one at a time", cycles),

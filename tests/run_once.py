@@ -77,7 +77,10 @@ def cell(link, order, command):
         traces, tools = folder / "traces", folder / "tools"
         traces.mkdir()
         tools.mkdir()
-        env = {"COLLX_TRACE": traces, "COLLX_TEST_TOOL": tools}
+        # Set up before the first call: the programs make few.
+        policy = folder / "policy.yaml"
+        policy.write_text("version: 1\nrules:\n  - { order: rank, use: [shm] }\n")
+        env = {"COLLX_TRACE": traces, "COLLX_TEST_TOOL": tools, "COLLX_POLICY": policy}
         if link == "relink":
             result = mpi.run(RANKS, words, env)
         elif order == "no tool":

@@ -20,7 +20,6 @@ enum {
     CF_GUARD = 64,         /* bytes around every buffer that nobody may touch */
     CF_DATA_MAX = 6 << 20, /* bytes of data that a case may have */
     CF_ARENA = 14 << 20,   /* bytes of a buffer with its gaps and guards */
-    CF_BARRIERS_TO_WARM_UP = 8,
 };
 
 /* The MPI library's own functions, taken from its own handle: never collx. */
@@ -79,7 +78,7 @@ bool cf_left_out(uint64_t seed);
  * with each number of ranks. */
 bool cf_left_out_in_part(uint64_t seed, int64_t bytes);
 
-/* A communicator that collx has set up: it waits for a few calls before it does. */
+/* A communicator that collx has set up: it waits until it has been used before it does. */
 void cf_warm_up(MPI_Comm comm);
 MPI_Comm cf_world_dup(void);
 

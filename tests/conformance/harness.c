@@ -1,6 +1,8 @@
 /* Counting cases, reporting failures, and comparing notes between ranks without MPI. */
 #include "conformance.h"
 
+#include "tests/programs/set_up.h"
+
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
@@ -289,8 +291,7 @@ bool cf_left_out_in_part(uint64_t seed, int64_t bytes)
 
 void cf_warm_up(MPI_Comm comm)
 {
-    for (int i = 0; i < CF_BARRIERS_TO_WARM_UP; i++)
-        MPI_Barrier(comm);
+    use_until_set_up(comm);
 }
 
 MPI_Comm cf_world_dup(void)

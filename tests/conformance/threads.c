@@ -50,6 +50,8 @@ static void *run(void *argument)
 {
     const struct work *work = argument;
 
+    /* Communicators are set up by several threads at once, too. */
+    cf_warm_up(work->comm);
     for (int round = 0; round < work->rounds; round++)
         one_round(work, round);
     return NULL;
@@ -67,7 +69,6 @@ void cf_test_threads(void)
         cf_show(2 + i, 0);
     }
     cf_sync();
-    /* No warm-up: communicators are set up by several threads at once, too. */
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, run, &work[i]);
     for (int i = 0; i < THREADS; i++)

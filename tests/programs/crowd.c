@@ -5,6 +5,7 @@
  * usage: crowd
  */
 #include "tests/programs/check.h"
+#include "tests/programs/set_up.h"
 
 #include <mpi.h>
 
@@ -146,6 +147,8 @@ int main(int argc, char **argv)
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[3]);
     MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &comms[4]);
+    for (int c = 0; c < COMMS; c++)
+        use_until_set_up(comms[c]);
     for (int i = 0; i < ROUNDS; i++) {
         for (int c = 0; c < COMMS; c++) {
             draw(&seed);

@@ -3,15 +3,17 @@
  * usage: memory CASE [NUMBER]; the cases are at the end.
  */
 #include "tests/programs/check.h"
+#include "tests/programs/set_up.h"
 
 #include <mpi.h>
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 
-/* Rounds of what collx routes, checked; enough that the communicator is set up. */
+/* Rounds of what collx routes, checked, on a communicator that is set up. */
 static void use(MPI_Comm comm)
 {
     enum { LONG = 5000 };
@@ -20,6 +22,7 @@ static void use(MPI_Comm comm)
 
     MPI_Comm_rank(comm, &me);
     MPI_Comm_size(comm, &ranks);
+    use_until_set_up(comm);
     for (int i = 0; i < 8; i++) {
         int count = i % 2 ? LONG : 1, root = i % ranks;
         CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
@@ -96,6 +99,32 @@ static void groups(int count)
     }
 }
 
+static void barriers(MPI_Comm comm, int count)
+{
+    for (int i = 0; i < count; i++)
+        CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    MPI_Comm_free(&comm);
+}
+
+/* Communicators that are not used enough to be set up, and such as are: by many calls, by one long
+ * one, or by few over a long time on one of the ranks. */
+static void brief(int count)
+{
+    MPI_Comm comm;
+
+    for (int i = 0; i < count; i++)
+        barriers(named("brief", 0), 15);
+    barriers(named("often", 0), 1024 + 100);
+    comm = named("long", 0);
+    use_until_set_up(comm);
+    barriers(comm, 100);
+    comm = named("old", 0);
+    CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    if (rank == size - 1)
+        usleep(100000);
+    barriers(comm, 15 + 100);
+}
+
 static void *thread(void *comms)
 {
     MPI_Comm *comm = comms;
@@ -129,7 +158,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int count);
-    } cases[] = {{"fill", fill}, {"cycle", cycle}, {"groups", groups}, {"threads", threads}};
+    } cases[] = {{"fill", fill},
+                 {"cycle", cycle},
+                 {"groups", groups},
+                 {"threads", threads},
+                 {"brief", brief}};
     int provided;
 
     if (argc != 3)

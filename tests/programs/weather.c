@@ -3,6 +3,7 @@
  * usage: weather CASE; the cases are at the end.
  */
 #include "tests/programs/check.h"
+#include "tests/programs/set_up.h"
 
 #include <mpi.h>
 
@@ -35,8 +36,11 @@ static void one_round(MPI_Comm comm, int i)
     CHECK(sum == ranks * (ranks - 1) / 2 + ranks * i);
 }
 
+/* More than one: of a communicator that is worth being set up, first of all. */
 static void rounds(MPI_Comm comm, int count)
 {
+    if (count > 1)
+        use_until_set_up(comm);
     for (int i = 0; i < count; i++)
         one_round(comm, i);
 }
@@ -340,6 +344,8 @@ static void lonely_error(void)
             CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
         MPI_Barrier(comm);
     }
+    for (int i = 0; i < 20; i++) /* all ask each other at the same call whether they set it up */
+        one_round(comm, i);
     rounds(comm, 50);
     MPI_Comm_free(&comm);
     finish();
