@@ -69,7 +69,8 @@ struct wanted {
 
 enum { WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
 
-/* In `refused`, beside bit i for collx_algorithms[i]: no memory for the choices themselves. */
+/* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
+ * themselves. */
 #define REFUSED_ALL ((uint64_t)1 << 63)
 
 /* One setup, while it lasts. */
@@ -86,7 +87,7 @@ struct setup {
     int count[COLLX_ROUTED];
     struct wanted wanted[WANTED];
     size_t wanted_count;
-    uint64_t refused;
+    struct collx_refused refused;
     uint64_t too_large; /* of those, what was refused for its memory */
 };
 
@@ -175,7 +176,7 @@ static void plan(struct setup *setup)
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         setup->count[kind] =
             collx_policy_plan(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
-                              setup->refused, setup->choice[kind], COLLX_CHOICES);
+                              &setup->refused, setup->choice[kind], COLLX_CHOICES);
         if (setup->count[kind] < 0) {
             if (comm->rank == 0)
                 collx_warn("the policy %s divides %s on %s into more than %d ranges, so it stays "
@@ -300,37 +301,63 @@ static void attach(struct setup *setup)
             attached->route = (uint8_t)(wanted->algorithm + 1);
             comm->attached_count++;
         } else {
-            setup->refused |= (uint64_t)1 << wanted->algorithm;
+            setup->refused.algorithms |= (uint64_t)1 << wanted->algorithm;
         }
     }
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         if (collx_select_prepare(comm, (enum collx_kind)kind, setup->choice[kind],
                                  setup->count[kind]))
-            setup->refused |= REFUSED_ALL;
+            setup->refused.algorithms |= REFUSED_ALL;
 }
 
-/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere.
- * 0 or an MPI error. */
-static int connect(struct setup *setup)
+/* With these parameters.  Where there are too many such, with any: that is the same on all ranks.
+ */
+static void refuse_use(struct setup *setup, const struct collx_attached *attached, const char *why)
 {
+    struct collx_refused *refused = &setup->refused;
+
+    for (int i = 0; i < refused->uses; i++)
+        if (refused->use[i].algorithm == attached->algorithm &&
+            !memcmp(&refused->use[i].args, &attached->args, sizeof attached->args))
+            return;
+    if (refused->uses == COLLX_REFUSED_MAX) {
+        refused->algorithms |= (uint64_t)1 << (attached->route - 1);
+        return;
+    }
+    refused->use[refused->uses].algorithm = attached->algorithm;
+    refused->use[refused->uses].args = attached->args;
+    snprintf(refused->use[refused->uses++].why, COLLX_WHY_MAX, "%s", why);
+}
+
+/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere;
+ * then *again.  0 or an MPI error. */
+static int connect(struct setup *setup, bool *again)
+{
+    enum { WORDS = (WANTED + 63) / 64 };
+    _Static_assert(WORDS <= (int)COLLX_AGREE_WORDS, "they are agreed on at once");
     struct collx_comm *comm = setup->comm;
+    uint64_t failed[WORDS] = {0};
     bool any = false;
 
     for (int i = 0; i < comm->attached_count; i++) {
         struct collx_attached *attached = &comm->attached[i];
-        char why[COLLX_WHY_MAX] = "another rank could not set it up";
+        char why[COLLX_WHY_MAX] = "it could not be set up";
 
         if (!attached->algorithm->connect)
             continue;
         any = true;
-        if (!attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why))
-            continue;
-        setup->refused |= (uint64_t)1 << (attached->route - 1);
-        if (comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
-            collx_warn("%s of %s cannot be used on %s: %s", attached->algorithm->name,
-                       collx_kind_name(attached->algorithm->kind), comm->label, why);
+        if (attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why)) {
+            failed[i / 64] |= (uint64_t)1 << i % 64;
+            refuse_use(setup, attached, why);
+        }
     }
-    return any ? collx_agree_any(comm, &setup->refused, 1) : 0;
+    int error = any ? collx_agree_any(comm, failed, WORDS) : 0;
+    for (int i = 0; !error && i < comm->attached_count; i++)
+        if (failed[i / 64] >> i % 64 & 1) {
+            *again = true;
+            refuse_use(setup, &comm->attached[i], "another rank could not set it up");
+        }
+    return error;
 }
 
 static void detach(struct collx_comm *comm)
@@ -375,7 +402,7 @@ static void refuse_unshared(struct setup *setup, uint64_t errors)
     }
     if (!(errors & ~limits))
         refused = (uint64_t)1 << largest->algorithm;
-    setup->refused |= refused;
+    setup->refused.algorithms |= refused;
     setup->too_large |= refused;
 }
 
@@ -414,7 +441,7 @@ static void report_unshared(const struct collx_comm *comm, size_t size, uint64_t
 static int try_plan(struct setup *setup, bool *again)
 {
     struct collx_comm *comm = setup->comm;
-    uint64_t before = setup->refused;
+    uint64_t before = setup->refused.algorithms;
     int failed = 0;
 
     *again = false;
@@ -427,19 +454,17 @@ static int try_plan(struct setup *setup, bool *again)
         return error;
     attach(setup);
 
-    uint64_t words[2] = {setup->refused, error_bit(failed)};
+    uint64_t words[2] = {setup->refused.algorithms, error_bit(failed)};
     error = collx_agree_any(comm, words, 2);
-    setup->refused = words[0];
+    setup->refused.algorithms = words[0];
     collx_segment_opened(comm);
     if (!error && words[1]) {
         report_unshared(comm, size, words[1]);
         refuse_unshared(setup, words[1]);
     }
-    *again = setup->refused != before;
-    if (!error && !*again) {
-        error = connect(setup);
-        *again = setup->refused != before;
-    }
+    *again = setup->refused.algorithms != before;
+    if (!error && !*again)
+        error = connect(setup, again);
     if (*again)
         detach(comm);
     return error;
@@ -453,7 +478,7 @@ static int agree(struct setup *setup, const struct hello *hello)
 
     while (!error && again) {
         error = try_plan(setup, &again);
-        if (setup->refused & REFUSED_ALL)
+        if (setup->refused.algorithms & REFUSED_ALL)
             return COLLX_EUNFIT;
     }
     return error;
@@ -523,7 +548,7 @@ static void explain(const struct setup *setup)
 
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
-                             setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
+                             &setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
     if (comm->segment)
         collx_warn(
             "waiting on %s: %s", comm->label,

@@ -20,7 +20,7 @@ struct question {
     const struct collx_facts *facts;
     const char *comm_name;
     enum collx_kind kind;
-    uint64_t refused;
+    const struct collx_refused *refused;
 };
 
 static void say(const struct listener *to, const char *format, ...)
@@ -250,8 +250,8 @@ static void explain_one(const struct listener *to, const struct question *q, int
 }
 
 void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,
-                          const char *comm_name, enum collx_kind kind, uint64_t refused,
-                          int64_t bytes, enum collx_op op,
+                          const char *comm_name, enum collx_kind kind,
+                          const struct collx_refused *refused, int64_t bytes, enum collx_op op,
                           void (*emit)(void *ctx, const char *line), void *ctx)
 {
     struct listener to = {emit, ctx};

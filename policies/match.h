@@ -21,12 +21,14 @@ const struct collx_use *collx_rule_use(const struct collx_rule *rule, enum collx
 /* Whether a candidate of a rule can run.  0 and the algorithm (NULL: pmpi), or COLLX_EUNFIT and the
  * reason in `why`. */
 int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
-                   const struct collx_facts *facts, enum collx_kind kind, uint64_t refused,
-                   const struct collx_algorithm **algorithm, char *why, size_t size);
+                   const struct collx_facts *facts, enum collx_kind kind,
+                   const struct collx_refused *refused, const struct collx_algorithm **algorithm,
+                   char *why, size_t size);
 
 /* From its rule: everything else of a choice but bytes and ops, which is zero. */
 void collx_choice_decide(struct collx_choice *choice, const struct collx_policy *policy,
-                         const struct collx_facts *facts, enum collx_kind kind, uint64_t refused);
+                         const struct collx_facts *facts, enum collx_kind kind,
+                         const struct collx_refused *refused);
 
 static inline bool collx_range_has(const struct collx_range *range, int64_t value)
 {

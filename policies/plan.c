@@ -62,11 +62,19 @@ int collx_rule_fits(const struct collx_rule *rule, const struct collx_facts *fac
     return unfit;
 }
 
-static bool is_refused(const struct collx_algorithm *algorithm, uint64_t refused)
+static bool is_refused(const struct collx_algorithm *algorithm, const struct collx_args *args,
+                       const struct collx_refused *refused, char *why, size_t size)
 {
-    for (unsigned i = 0; i < 64 && collx_algorithms[i]; i++)
-        if (collx_algorithms[i] == algorithm)
-            return refused >> i & 1;
+    snprintf(why, size, "it could not be set up on all ranks");
+    for (unsigned i = 0; refused && i < 64 && collx_algorithms[i]; i++)
+        if (collx_algorithms[i] == algorithm && (refused->algorithms >> i & 1))
+            return true;
+    for (int i = 0; refused && i < refused->uses; i++)
+        if (refused->use[i].algorithm == algorithm &&
+            !memcmp(&refused->use[i].args, args, sizeof *args)) {
+            snprintf(why, size, "%s", refused->use[i].why);
+            return true;
+        }
     return false;
 }
 
@@ -84,8 +92,9 @@ const struct collx_use *collx_rule_use(const struct collx_rule *rule, enum collx
 }
 
 int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
-                   const struct collx_facts *facts, enum collx_kind kind, uint64_t refused,
-                   const struct collx_algorithm **algorithm, char *why, size_t size)
+                   const struct collx_facts *facts, enum collx_kind kind,
+                   const struct collx_refused *refused, const struct collx_algorithm **algorithm,
+                   char *why, size_t size)
 {
     const bool orders = collx_rule_orders(rule, kind);
 
@@ -104,10 +113,8 @@ int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
         snprintf(why, size, "it does not combine in the order of the ranks");
         return COLLX_EUNFIT;
     }
-    if (is_refused(found, refused)) {
-        snprintf(why, size, "it could not be set up on all ranks");
+    if (is_refused(found, &use->args[kind], refused, why, size))
         return COLLX_EUNFIT;
-    }
     if (found->query(facts, &use->args[kind], why, size))
         return COLLX_EUNFIT;
     *algorithm = found;
@@ -140,7 +147,8 @@ static int find_intervals(const struct collx_policy *policy, uint64_t fitting,
 }
 
 void collx_choice_decide(struct collx_choice *choice, const struct collx_policy *policy,
-                         const struct collx_facts *facts, enum collx_kind kind, uint64_t refused)
+                         const struct collx_facts *facts, enum collx_kind kind,
+                         const struct collx_refused *refused)
 {
     const struct collx_algorithm *found;
     const struct collx_use *use;
@@ -203,8 +211,8 @@ static bool same_choices(const struct collx_choice *a, const struct collx_choice
 }
 
 int collx_policy_plan(const struct collx_policy *policy, const struct collx_facts *facts,
-                      const char *comm_name, enum collx_kind kind, uint64_t refused,
-                      struct collx_choice *choices, int max)
+                      const char *comm_name, enum collx_kind kind,
+                      const struct collx_refused *refused, struct collx_choice *choices, int max)
 {
     int64_t start[2 * COLLX_POLICY_RULES + 1];
     char why[COLLX_WHY_MAX];

@@ -74,6 +74,19 @@ bool collx_policy_orders(const struct collx_policy *policy);
  * What the environment has set stays. */
 void collx_policy_apply_options(const struct collx_policy *policy);
 
+/* What could not be set up on a communicator, so that it is planned again without it: the same on
+ * all its ranks, but for the reasons. */
+enum { COLLX_REFUSED_MAX = 32 };
+struct collx_refused {
+    uint64_t algorithms; /* bit i: collx_algorithms[i], with whatever parameters */
+    int uses;
+    struct {
+        const struct collx_algorithm *algorithm;
+        struct collx_args args; /* with these alone */
+        char why[COLLX_WHY_MAX];
+    } use[COLLX_REFUSED_MAX];
+};
+
 /* What decides about one collective on one communicator, for one range of bytes and some ops. */
 struct collx_choice {
     struct collx_range bytes;
@@ -91,19 +104,19 @@ struct collx_choice {
 /* All choices for one collective on one communicator: disjoint, covering every size and op, at
  * most `max` of them, in ascending order of bytes.  What has no size or no op (a barrier) gets one
  * choice for all of them.  Pure: the same on all ranks for the same policy, facts and name.
- * Algorithms whose query() says no are passed over, as are those that are in `refused` (bit i:
- * collx_algorithms[i]).  Returns how many, or -E2BIG. */
+ * Algorithms whose query() says no are passed over, as are those that are in `refused`, which
+ * may be NULL.  Returns how many, or -E2BIG. */
 int collx_policy_plan(const struct collx_policy *policy, const struct collx_facts *facts,
-                      const char *comm_name, enum collx_kind kind, uint64_t refused,
-                      struct collx_choice *choices, int max);
+                      const char *comm_name, enum collx_kind kind,
+                      const struct collx_refused *refused, struct collx_choice *choices, int max);
 
 /* Say who decides what for one communicator, and why candidates cannot run: what `collx policy
  * explain` and COLLX_VERBOSE=1 show.  With bytes < 0 a table of all sizes and ops; else about one
  * call of that size and op, with the rules that it does not match.  `emit` gets lines without
  * newline. */
 void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,
-                          const char *comm_name, enum collx_kind kind, uint64_t refused,
-                          int64_t bytes, enum collx_op op,
+                          const char *comm_name, enum collx_kind kind,
+                          const struct collx_refused *refused, int64_t bytes, enum collx_op op,
                           void (*emit)(void *ctx, const char *line), void *ctx);
 
 /* Reads a policy file; the one symbol of libcollx-policy.so, "collx_policy_read".  0, -errno (the

@@ -27,12 +27,19 @@ std::shared_ptr<collx_policy> policy_of(const std::string &rules)
     return reading.policy;
 }
 
+collx_refused algorithms(uint64_t bits)
+{
+    collx_refused refused = {};
+    refused.algorithms = bits;
+    return refused;
+}
+
 /* A plan as text: "first..last ops rule algorithm; …" */
 std::string plan(const collx_policy &policy, const collx_facts &facts, const char *comm,
-                 collx_kind kind, uint64_t refused = 0)
+                 collx_kind kind, const collx_refused &refused = {})
 {
     collx_choice choice[64];
-    int count = collx_policy_plan(&policy, &facts, comm, kind, refused, choice, 64);
+    int count = collx_policy_plan(&policy, &facts, comm, kind, &refused, choice, 64);
     std::string text;
 
     for (int i = 0; i < count; i++) {
@@ -94,16 +101,20 @@ TEST(PolicyPlan, MatchesCommunicators)
 TEST(PolicyPlan, PassesOverWhatWasRefused)
 {
     auto policy = policy_of(" - use: [shm, nx(n=4)]\n");
+    const collx_refused allreduce_shm = algorithms(1 << 2), barrier_shm = algorithms(1 << 0);
     collx_choice choice[4];
 
     EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE), "any ffffffff 0 shm");
-    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, 1 << 2), "any ffffffff 0 nx");
-    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, 1 << 2 | 1 << 4),
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, algorithms(1 << 2)),
+              "any ffffffff 0 nx");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, algorithms(1 << 2 | 1 << 4)),
               "any ffffffff 0 pmpi");
-    ASSERT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_ALLREDUCE, 1 << 2, choice, 4),
-              1);
+    ASSERT_EQ(
+        collx_policy_plan(policy.get(), &one_node, "x", COLLX_ALLREDUCE, &allreduce_shm, choice, 4),
+        1);
     EXPECT_EQ(choice[0].args.value[0], 4);
-    ASSERT_EQ(collx_policy_plan(policy.get(), &one_node, "x", COLLX_BARRIER, 1 << 0, choice, 4), 1);
+    ASSERT_EQ(
+        collx_policy_plan(policy.get(), &one_node, "x", COLLX_BARRIER, &barrier_shm, choice, 4), 1);
     EXPECT_EQ(choice[0].args.value[0], 1) << "the barrier's first parameter is another one";
     EXPECT_EQ(choice[0].args.value[1], 4);
 }
@@ -111,7 +122,7 @@ TEST(PolicyPlan, PassesOverWhatWasRefused)
 /* Only what guarantees it; `ordered` where nothing of that runs, or does not take a call. */
 TEST(PolicyPlan, KeepsRankOrder)
 {
-    const uint64_t no_ordered = 1 << 6;
+    const collx_refused no_ordered = algorithms(1 << 6);
     auto policy = policy_of(" - order: rank\n   use: [nx, shm, pmpi]\n");
 
     EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE),
@@ -251,12 +262,12 @@ TEST(PolicyOptions, AreAppliedButDoNotOverrideTheEnvironment)
 }
 
 Lines explain(collx_policy &policy, const collx_facts &facts, collx_kind kind, int64_t bytes,
-              uint64_t refused = 0)
+              const collx_refused &refused = {})
 {
     Lines lines;
 
     strcpy(policy.source, "site.yaml");
-    collx_policy_explain(&policy, &facts, "MPI_COMM_WORLD", kind, refused, bytes, COLLX_OP_SUM,
+    collx_policy_explain(&policy, &facts, "MPI_COMM_WORLD", kind, &refused, bytes, COLLX_OP_SUM,
                          keep_line, &lines);
     return lines;
 }
@@ -265,6 +276,28 @@ const char *const example = " - match: { ranks: ..32 }\n   use: nx\n"
                             " - match: { bytes: ..8KiB, op: [sum, max] }\n"
                             "   use: [shm, \"nx(n=6, mode=exchange)\", pmpi]\n"
                             " - match: { bytes: ..1MiB }\n   use: [shm]\n";
+
+/* With some parameters alone: the next use of the same algorithm is taken. */
+TEST(PolicyExplain, WhatWasRefusedWithItsParameters)
+{
+    auto policy = policy_of(" - use: [nx(n=6), nx(n=4), pmpi]\n");
+    collx_refused refused = {};
+    refused.uses = 1;
+    refused.use[0].algorithm = collx_algorithm_find(COLLX_BARRIER, "nx");
+    refused.use[0].args = policy->rule[0].use[0].args[COLLX_BARRIER];
+    strcpy(refused.use[0].why, "rank 3 has no adapter");
+
+    EXPECT_EQ(
+        explain(*policy, one_node, COLLX_BARRIER, 0, refused),
+        Lines({"barrier on MPI_COMM_WORLD: 8 ranks on 1 node; policy site.yaml", "  rule    line 3",
+               "  runs    nx(n=4)", "          not nx(n=6): rank 3 has no adapter",
+               "          not pmpi: nx(n=4) comes first"}));
+    refused.use[0].args.value[1]++;
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_BARRIER, refused),
+              plan(*policy, one_node, "x", COLLX_BARRIER));
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, refused),
+              plan(*policy, one_node, "x", COLLX_ALLREDUCE));
+}
 
 TEST(PolicyExplain, OneCall)
 {
@@ -305,11 +338,12 @@ TEST(PolicyExplain, Table)
                "  8193..1MiB           any          line 7     pmpi",
                "      not shm: spans 4 nodes; shm needs all ranks on one",
                "  1048577..            any          no rule    pmpi"}));
-    EXPECT_EQ(explain(*policy, {64, 1, 64, 64, 1, nullptr, nullptr}, COLLX_BARRIER, -1, 1),
-              Lines({"barrier on MPI_COMM_WORLD: 64 ranks on 1 node; policy site.yaml",
-                     "  bytes                op           rule       runs",
-                     "  -                    -            line 7     pmpi",
-                     "      not shm: it could not be set up on all ranks"}));
+    EXPECT_EQ(
+        explain(*policy, {64, 1, 64, 64, 1, nullptr, nullptr}, COLLX_BARRIER, -1, algorithms(1)),
+        Lines({"barrier on MPI_COMM_WORLD: 64 ranks on 1 node; policy site.yaml",
+               "  bytes                op           rule       runs",
+               "  -                    -            line 7     pmpi",
+               "      not shm: it could not be set up on all ranks"}));
 }
 
 TEST(PolicyExplain, RankOrder)
@@ -324,7 +358,7 @@ TEST(PolicyExplain, RankOrder)
                "          not nx: it does not combine in the order of the ranks",
                "          not pmpi: shm comes first", "          not ordered: shm comes first",
                "          in rank order; what shm does not take goes to ordered"}));
-    EXPECT_EQ(explain(*policy, four_nodes, COLLX_ALLREDUCE, -1, 1 << 6),
+    EXPECT_EQ(explain(*policy, four_nodes, COLLX_ALLREDUCE, -1, algorithms(1 << 6)),
               Lines({"allreduce on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy "
                      "site.yaml",
                      "  bytes                op           rule       runs",

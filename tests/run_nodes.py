@@ -68,7 +68,7 @@ def keeps_mpi_going(use):
 
 def one_leader_cannot(folder):
     """Then nobody does; the next of the rule is taken, and why is said."""
-    env = settings(folder, "nx(over=sisci), hsb(over=p2p)", 1, with_standin(folder, 0))
+    env = settings(folder, "nx(over=sisci), nx(over=p2p)", 1, with_standin(folder, 0))
     board, script = folder / "board", folder / "by-rank"
     board.write_bytes(bytes(4096))
     script.write_text(f"""#!/bin/sh
@@ -79,10 +79,10 @@ LD_PRELOAD={collx} exec {program} {board} 20
     del env["LD_PRELOAD"]
     result = mpi.run(3, [script], {**env, "COLLX_VERBOSE": 1}).expect()
     check("good" in result.out, result.out + result.err)
-    check(re.search(r"nx of barrier cannot be used on MPI_COMM_WORLD: sisci on rank 2: .*"
-                    r"/nonexistent/libsisci.so", result.err), result.err)
-    check("hsb of barrier on MPI_COMM_WORLD: a tree of up to 2 children in, 2 out, in 2 rounds; "
-          "flags of 3 nodes cross by p2p" in result.err, result.err)
+    check(re.search(r"not nx\(over=sisci\): sisci on rank 2: .*/nonexistent/libsisci.so", result.err),
+          result.err)
+    check("nx of barrier on MPI_COMM_WORLD: dissemination in groups of 3, in 1 round; flags of 3 "
+          "nodes cross by p2p" in result.err, result.err)
     check(not list((folder / "sisci").glob("*")), "files are left behind")
 
 
