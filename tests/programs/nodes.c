@@ -1,10 +1,11 @@
 /* Barriers on communicators whose ranks are in any order over their nodes, which come and go.
  *
  * usage: nodes BOARD ROUNDS        BOARD is a file that all ranks may map
- *        nodes late RANK SECONDS   that rank comes to its fourth barrier so much later
+ *        nodes late RANK SECONDS   that rank comes to a barrier so much later
  * tests/run_nodes.py runs it.
  */
 #include "tests/programs/check.h"
+#include "tests/programs/set_up.h"
 
 #include <mpi.h>
 
@@ -56,8 +57,7 @@ static void map(const char *path)
 
 static void be_late(int late, int seconds)
 {
-    for (int i = 0; i < 3; i++)
-        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
     if (rank == late)
         sleep((unsigned)seconds);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -71,6 +71,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     dice = (unsigned)rank + 1;
+    use_until_set_up(MPI_COMM_WORLD);
     if (argc == 4 && strcmp(argv[1], "late") == 0) {
         be_late(atoi(argv[2]), atoi(argv[3]));
     } else {
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
          * each time.  Some are freed at once, others last. */
         for (int i = 0; i < COMMS; i++) {
             MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -rank : rank * (i + 2) % size, &comm[i]);
+            use_until_set_up(comm[i]);
             barriers(comm[i], 10 + i);
             if (i % 4)
                 MPI_Comm_free(&comm[i]);
