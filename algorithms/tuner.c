@@ -15,6 +15,10 @@ enum {
      * where one way is ten times slower. */
     PATIENCE = 1024,
     PATIENCE_MOST = 65536,
+    /* Bytes that calls of a size have passed before it looks first.  The memory that way 0 leads
+     * through is cold until they have gone all round it, which would count against it; and
+     * communicators that do not live long are spared the trying. */
+    WARM = 1 << 18,
 };
 _Static_assert(TURNS *(CALLS - 1) == COLLX_TUNER_SAMPLES, "the calls that count");
 
@@ -91,6 +95,10 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     struct collx_tuned *tuned = class_of(tuner, bytes);
 
     tuner->trying = NULL;
+    if (__builtin_expect(tuned->passed < WARM && tuner->first == 0, 0)) {
+        tuned->passed += bytes;
+        return 0;
+    }
     if (__builtin_expect(tuned->settled, 1)) {
         if (++tuned->calls < tuned->patience)
             return tuned->way;

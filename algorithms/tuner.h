@@ -1,9 +1,9 @@
 /* Which of several ways is the fastest, for messages of a size: the calls find out themselves.
  *
- * The first calls of a size (of a power of two) go each way in turn, some times, and are timed:
- * from when all ranks have come to when the last one leaves.  All ranks hear all times and
- * choose alike.  Much later they look again, since what is fastest depends on where the ranks' CPUs
- * are, and that may change.
+ * When calls of a size (of a power of two) have passed 256 KiB, the next ones go each way in turn,
+ * some times, and are timed: from when all ranks have come to when the last one leaves.  All ranks
+ * hear all times and choose alike.  Much later they look again, since what is fastest depends on
+ * where the ranks' CPUs are, and that may change.
  *
  * The ways must give the same bits.
  */
@@ -20,6 +20,7 @@ enum {
 
 /* Sizes of one power of two. */
 struct collx_tuned {
+    size_t passed;     /* bytes, as long as that counts */
     unsigned calls;    /* since it was settled */
     unsigned patience; /* calls until it looks again */
     uint8_t way;
