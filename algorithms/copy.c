@@ -3,14 +3,17 @@
 #include "algorithms/reduce.h"
 #include "base/clock.h"
 
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 enum {
+    /* Up to here lines are pushed towards their reader. */
+    DEMOTE_TO = 1024,
     /* Below, plain stores win everywhere. */
     LARGE_FROM = 4096,
     /* A timed copy costs 50 ns more. */
@@ -58,6 +61,29 @@ static void plain(char *to, const char *from, size_t bytes)
                      _mm_loadu_si128((const __m128i *)(from + bytes - 16)));
 }
 
+/* What has been written leaves this core's own caches for the one that the reader looks into first,
+ * before it asks: from 64 bytes to 1 KiB it then waits a fifth less.  For more the reader comes
+ * before the lines have moved. */
+__attribute__((target("cldemote"))) static void demote(const char *shared, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += 64)
+        __builtin_ia32_cldemote(shared + at);
+}
+
+static bool can_demote(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static _Atomic int known;
+    unsigned a, b, c = 0, d;
+
+    /* Asked once: in a virtual machine cpuid takes long. */
+    if (atomic_load_explicit(&known, memory_order_relaxed) == UNKNOWN)
+        atomic_store_explicit(
+            &known, __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE ? YES : NO,
+            memory_order_relaxed);
+    return atomic_load_explicit(&known, memory_order_relaxed) == YES;
+}
+
 __attribute__((target("avx2"))) static void out_avx2(void *to, const void *shared, size_t bytes)
 {
     char *t = to;
@@ -97,6 +123,17 @@ static void plain(char *to, const char *from, size_t bytes)
 {
     memcpy(to, from, bytes);
 }
+
+static void demote(const char *shared, size_t bytes)
+{
+    (void)shared;
+    (void)bytes;
+}
+
+static bool can_demote(void)
+{
+    return false;
+}
 #endif
 
 static void out_memcpy(void *to, const void *shared, size_t bytes)
@@ -106,7 +143,7 @@ static void out_memcpy(void *to, const void *shared, size_t bytes)
 
 void collx_copier_init(struct collx_copier *copier)
 {
-    *copier = (struct collx_copier){.out = out_memcpy};
+    *copier = (struct collx_copier){.out = out_memcpy, .demotes = can_demote()};
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
     if (collx_reduce_version() == COLLX_KERNELS_AVX512)
         copier->out = out_avx512;
@@ -119,6 +156,8 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
 {
     if (bytes < LARGE_FROM) {
         plain(shared, from, bytes);
+        if (copier->demotes && bytes <= DEMOTE_TO)
+            demote(shared, bytes);
         return;
     }
     if (copier->streaming) {

@@ -14,6 +14,7 @@
 #ifndef COLLX_COPY_H
 #define COLLX_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What one rank has found out. */
@@ -21,6 +22,7 @@ struct collx_copier {
     unsigned copies;    /* large ones so far */
     unsigned slow;      /* timed ones in a row that were slow */
     unsigned streaming; /* copies that go past the caches before plain ones are tried again */
+    bool demotes;       /* this CPU can push lines on to where their reader looks */
     void (*out)(void *to, const void *shared, size_t bytes);
 };
 
