@@ -65,7 +65,6 @@ static int ppdev_open(struct collx_port **port, const struct collx_wire_spec *sp
                       size_t size)
 {
     int output = 0;
-    struct ppdev_frob_struct interrupt = {.mask = 0x10, .val = 0x10};
     struct collx_port *new = malloc(sizeof *new);
 
     if (!new)
@@ -88,8 +87,6 @@ static int ppdev_open(struct collx_port **port, const struct collx_wire_spec *sp
         ppdev_close(new);
         return error;
     }
-    /* A port without an interrupt is none the worse for it: sleeping there ends by time. */
-    ioctl(new->fd, PPFCONTROL, &interrupt);
     *port = new;
     return 0;
 }
@@ -109,6 +106,8 @@ static int ppdev_get(struct collx_port *port, uint32_t *levels)
     return error;
 }
 
+/* PPCLAIM has enabled the port's interrupt, if it has one, which comes with one of ACK's two edges.
+ */
 static int ppdev_wait_edge(struct collx_port *port, int timeout_ms)
 {
     struct pollfd wait = {.fd = port->fd, .events = POLLIN};

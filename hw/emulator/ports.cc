@@ -35,14 +35,17 @@ constexpr unsigned busy = 0x80; /* the port inverts it */
 static_assert(data_bits[0] == 0 && status_bits[0] == 6, "D0 and ACK");
 #endif
 
-/* An open file; as in the kernel's driver, its port is claimed before it is used. */
+/* An open file.  Its first claim registers it with the port, as in the kernel's driver; an
+ * exclusive one has to be the only one that is. */
 struct Handle {
     unsigned port;
-    bool exclusive = false, claimed = false;
+    bool exclusive = false, registered = false, claimed = false;
 };
 
 struct Port {
     uint8_t data = 0, control = 0;
+    unsigned registered = 0;
+    bool exclusive = false;
     Handle *owner = nullptr;
 };
 
@@ -100,9 +103,15 @@ int release(const char *, fuse_file_info *info)
 {
     Handle *handle = handle_of(info);
 
+    Port &port = ports[handle->port];
+
     /* The data lines keep their levels: a dead job's do. */
-    if (ports[handle->port].owner == handle)
-        ports[handle->port].owner = nullptr;
+    if (port.owner == handle)
+        port.owner = nullptr;
+    if (handle->registered) {
+        port.registered--;
+        port.exclusive = false;
+    }
     delete handle;
     return 0;
 }
@@ -129,8 +138,18 @@ int claim(Handle &handle)
 {
     Port &port = ports[handle.port];
 
-    if (port.owner && port.owner != &handle)
-        return handle.exclusive || port.owner->exclusive ? -ENXIO : -EAGAIN;
+    if (handle.claimed)
+        return -EINVAL;
+    if (!handle.registered) {
+        if (port.exclusive || (handle.exclusive && port.registered))
+            return -ENXIO;
+        handle.registered = true;
+        port.registered++;
+        port.exclusive = handle.exclusive;
+    }
+    /* The kernel's driver waits here; this file system has no thread to do so. */
+    if (port.owner)
+        return -EAGAIN;
     port.owner = &handle;
     handle.claimed = true;
     return 0;
@@ -148,7 +167,7 @@ int ioctl_port(const char *, unsigned command, void *, fuse_file_info *info, uns
     if (command == PPCLAIM)
         return claim(handle);
     if (!handle.claimed)
-        return -EPERM;
+        return -EINVAL;
     switch (command) {
     case PPRELEASE:
         ports[handle.port].owner = nullptr;
@@ -168,17 +187,14 @@ int ioctl_port(const char *, unsigned command, void *, fuse_file_info *info, uns
         return 0;
     case PPDATADIR:
         return 0;
-    case PPFCONTROL: {
-        auto *frob = static_cast<ppdev_frob_struct *>(data);
-        uint8_t &control = ports[handle.port].control;
-        control = static_cast<uint8_t>((control & ~frob->mask) ^ frob->val);
+    case PPWCONTROL:
+        ports[handle.port].control = *byte;
         return 0;
-    }
     case PPCLRIRQ:
         std::memset(data, 0, sizeof(int));
         return 0;
     default:
-        return -ENOTTY;
+        return -EINVAL;
     }
 }
 
