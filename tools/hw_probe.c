@@ -100,7 +100,8 @@ static unsigned probe_devices(const char *driver, const char *pattern, const cha
     return usable;
 }
 
-/* "  0378-037a : parport0", which says so to root alone. */
+/* "  0378-037a : parport0", which says so to root alone; the registers of EPP, from 037b, are
+ * another line. */
 static void probe_addresses(void)
 {
     FILE *file = fopen("/proc/ioports", "re");
@@ -108,7 +109,8 @@ static void probe_addresses(void)
     unsigned first, last;
 
     while (file && fgets(line, sizeof line, file))
-        if (strstr(line, "parport") && sscanf(line, " %x-%x", &first, &last) == 2 && first)
+        if (strstr(line, "parport") && sscanf(line, " %x-%x", &first, &last) == 2 &&
+            (first == 0x3bc || (first && first % 8 == 0)))
             printf("ioport:%#x\n  %s\n", first,
                    geteuid() ? "for root, faster than ppdev" : "faster than ppdev: you are root");
     if (file)
