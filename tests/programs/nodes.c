@@ -4,6 +4,7 @@
  *        nodes late RANK SECONDS   that rank comes to a barrier so much later
  * tests/run_nodes.py runs it.
  */
+#include "tests/end_well.h"
 #include "tests/programs/check.h"
 #include "tests/programs/set_up.h"
 
@@ -91,8 +92,6 @@ int main(int argc, char **argv)
         for (int i = 0; i < COMMS; i += 4)
             MPI_Comm_free(&comm[i]);
     }
-    MPI_Finalize();
-    if (rank == 0)
-        puts("good");
+    end_well(rank);
     return 0;
 }

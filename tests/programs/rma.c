@@ -3,6 +3,7 @@
  * usage: rma CASE [ROUNDS]: "rules", what is promised; "refused", windows cannot be made here;
  * "lost", a rank cannot use its window, and "lost-window", a rank has none.  Prints "good" at its
  * end. */
+#include "tests/end_well.h"
 #include "tests/programs/check.h"
 
 #include "base/error.h"
@@ -376,8 +377,6 @@ int main(int argc, char **argv)
         try_lost_window();
     else if (!strcmp(argv[1], "refused"))
         try_refused();
-    MPI_Finalize();
-    if (!rank)
-        printf("good\n");
+    end_well(rank);
     return 0;
 }
