@@ -1,7 +1,7 @@
 /* The memory that the ranks of a communicator share: one segment on each node, made by its leader,
  * with a struct collx_crowd at its head and the algorithms' pieces behind it. */
-#ifndef COLLX_SEGMENT_H
-#define COLLX_SEGMENT_H
+#ifndef COLLX_PMPI_SEGMENT_H
+#define COLLX_PMPI_SEGMENT_H
 
 #include "pmpi/comm.h"
 

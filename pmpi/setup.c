@@ -32,6 +32,7 @@
 #include "pmpi/lend.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
+#include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/trace.h"
@@ -465,8 +466,10 @@ static int try_plan(struct setup *setup, bool *again)
     *again = setup->refused.algorithms != before;
     if (!error && !*again)
         error = connect(setup, again);
-    if (*again)
+    if (*again) {
         detach(comm);
+        collx_rma_close(comm);
+    }
     return error;
 }
 
