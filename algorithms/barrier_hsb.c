@@ -1,5 +1,6 @@
 /* Barrier between nodes whose leaders form a tree: the root hears of all, and releases all.  See
  * algorithms/pattern.h, and docs/sci.md for how it came about. */
+#include "algorithms/crossroads.h"
 #include "algorithms/nodes.h"
 
 #include <stdio.h>
@@ -12,10 +13,10 @@ static int collx_barrier_hsb_attach(struct collx_team *team, const struct collx_
     struct collx_pattern pattern;
     char form[64];
 
-    collx_hsb(&pattern, collx_nodes_count(team), (int)args->value[F_IN], (int)args->value[F_OUT]);
+    collx_hsb(&pattern, collx_leaders_count(team), (int)args->value[F_IN], (int)args->value[F_OUT]);
     snprintf(form, sizeof form, "a tree of up to %d children in, %d out, in %d rounds",
              pattern.hsb.fan[0], pattern.hsb.fan[1], pattern.rounds);
-    return collx_nodes_attach(team, &pattern, form, args->value[OVER], memory, slot);
+    return collx_nodes_attach_pattern(team, &pattern, form, args->value[OVER], memory, slot);
 }
 
 static const struct collx_param params[] = {

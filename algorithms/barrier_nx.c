@@ -1,5 +1,6 @@
 /* Barrier between nodes whose leaders are all alike: in each round they write to n - 1 others.  See
  * algorithms/pattern.h, and docs/sci.md for how it came about. */
+#include "algorithms/crossroads.h"
 #include "algorithms/nodes.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ static const char *const mode_words[] = {
 static int collx_barrier_nx_attach(struct collx_team *team, const struct collx_args *args,
                                    void *memory, struct collx_slot *slot)
 {
-    const int nodes = collx_nodes_count(team), n = (int)args->value[N];
+    const int nodes = collx_leaders_count(team), n = (int)args->value[N];
     struct collx_pattern pattern;
     char form[64];
 
@@ -23,7 +24,7 @@ static int collx_barrier_nx_attach(struct collx_team *team, const struct collx_a
         collx_nx_dissemination(&pattern, nodes, n);
     snprintf(form, sizeof form, "%s in groups of %d, in %d round%s", mode_words[args->value[MODE]],
              pattern.nx.n, pattern.rounds, pattern.rounds == 1 ? "" : "s");
-    return collx_nodes_attach(team, &pattern, form, args->value[OVER], memory, slot);
+    return collx_nodes_attach_pattern(team, &pattern, form, args->value[OVER], memory, slot);
 }
 
 static const struct collx_param params[] = {

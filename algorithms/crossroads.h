@@ -7,6 +7,7 @@
 #ifndef COLLX_CROSSROADS_H
 #define COLLX_CROSSROADS_H
 
+#include "algorithms/leaders.h"
 #include "algorithms/msg_runner.h"
 #include "algorithms/seg_runner.h"
 
@@ -29,24 +30,19 @@ extern const char *const collx_over_words[];
             COLLX_OVER_AUTO, COLLX_OVER_AUTO, COLLX_OVER_P2P, collx_over_words                     \
     }
 
-enum { COLLX_CROSSROADS_TEXT = 376 };
-
-struct collx_offer;
+enum { COLLX_CROSSROADS_TEXT = COLLX_LEADERS_TEXT };
 
 struct collx_crossroads {
     struct collx_team *team;
     int64_t over;
-    bool leads; /* one is a leader; others only hear what becomes of it */
-    int nodes;
-    int *leader; /* [nodes] */
-    int slots;   /* of the pattern */
+    struct collx_leaders leaders;
+    int slots; /* of the pattern */
     struct collx_schedule schedule;
     int (*run)(struct collx_crossroads *crossroads);
     struct collx_seg_runner segments;
     struct collx_msg_runner messages;
     const char *by;                     /* the word for what it is */
     char passed[COLLX_CROSSROADS_TEXT]; /* why something better is not */
-    struct collx_offer *offers;         /* [team->size], while connecting */
 };
 
 /* `over`: an enum collx_over.  The leader of a node is the lowest of its ranks.  Local.  0 or

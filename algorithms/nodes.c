@@ -21,8 +21,8 @@ struct nodes {
     int *rank; /* [ranks] of this node, the leader first */
     int ranks;
     int index; /* which of these one is */
-    struct collx_crossroads crossroads;
-    char form[64];
+    const struct collx_nodes_way *way;
+    void *with;
 };
 
 /* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
@@ -90,7 +90,7 @@ static int run_leader(struct collx_slot *slot, struct collx_call *call)
     /* Nobody waits for it; it tells those who do wait that this rank has come. */
     atomic_store_explicit(&nodes->local->arrived[0].value, nodes->round, memory_order_relaxed);
     wait_for_members(nodes);
-    int result = collx_crossroads_cross(&nodes->crossroads);
+    int result = nodes->way->meet(nodes->with);
     memcpy(nodes->local->released.payload, &result, sizeof result);
     collx_flag_post(nodes->team, &nodes->local->released, nodes->round);
     return result;
@@ -101,24 +101,7 @@ static int run_single(struct collx_slot *slot, struct collx_call *call)
     struct nodes *nodes = slot->state;
 
     (void)call;
-    return collx_crossroads_cross(&nodes->crossroads);
-}
-
-int collx_nodes_count(const struct collx_team *team)
-{
-    int count = 1;
-
-    for (int rank = 0; team->node && rank < team->size; rank++)
-        count = team->node[rank] < count ? count : team->node[rank] + 1;
-    return count;
-}
-
-/* On any nodes. */
-int collx_nodes_query(const struct collx_facts *facts, const struct collx_args *args, char *why,
-                      size_t size)
-{
-    (void)facts, (void)args, (void)why, (void)size;
-    return 0;
+    return nodes->way->meet(nodes->with);
 }
 
 size_t collx_nodes_space(const struct collx_facts *facts, const struct collx_args *args)
@@ -131,7 +114,7 @@ void collx_nodes_detach(void *state)
 {
     struct nodes *nodes = state;
 
-    collx_crossroads_finish(&nodes->crossroads);
+    nodes->way->destroy(nodes->with);
     free(nodes->rank);
     free(nodes);
 }
@@ -141,29 +124,33 @@ static int number_of(const struct collx_team *team, int rank)
     return team->node ? team->node[rank] : 0;
 }
 
-int collx_nodes_attach(struct collx_team *team, const struct collx_pattern *pattern,
-                       const char *form, int64_t over, void *memory, struct collx_slot *slot)
+int collx_nodes_attach(struct collx_team *team, const struct collx_nodes_way *way, void *with,
+                       void *memory, struct collx_slot *slot)
 {
-    struct nodes *nodes = calloc(1, sizeof *nodes);
+    struct nodes *nodes = with ? calloc(1, sizeof *nodes) : NULL;
     const int own = number_of(team, team->rank);
 
-    if (!nodes)
+    if (!nodes) {
+        if (with)
+            way->destroy(with);
         return -ENOMEM;
-    nodes->team = team;
-    nodes->local = memory;
-    snprintf(nodes->form, sizeof nodes->form, "%s", form);
-    nodes->rank = calloc((size_t)team->size, sizeof *nodes->rank);
-    for (int rank = 0; nodes->rank && rank < team->size; rank++)
+    }
+    *nodes = (struct nodes){
+        .team = team,
+        .local = memory,
+        .rank = calloc((size_t)team->size, sizeof *nodes->rank),
+        .way = way,
+        .with = with,
+    };
+    if (!nodes->rank) {
+        collx_nodes_detach(nodes);
+        return -ENOMEM;
+    }
+    for (int rank = 0; rank < team->size; rank++)
         if (number_of(team, rank) == own) {
             nodes->index = rank == team->rank ? nodes->ranks : nodes->index;
             nodes->rank[nodes->ranks++] = rank;
         }
-    int error =
-        nodes->rank ? collx_crossroads_init(&nodes->crossroads, team, pattern, over) : -ENOMEM;
-    if (error) {
-        collx_nodes_detach(nodes);
-        return error;
-    }
     slot->state = nodes;
     slot->run = nodes->index ? run_member : nodes->ranks > 1 ? run_leader : run_single;
     return 0;
@@ -174,19 +161,12 @@ int collx_nodes_connect(struct collx_team *team, struct collx_slot *slot, char *
     struct nodes *nodes = slot->state;
 
     (void)team;
-    return collx_crossroads_connect(&nodes->crossroads, why, size);
+    return nodes->way->connect(nodes->with, why, size);
 }
 
 void collx_nodes_describe(const void *state, char *line, size_t size)
 {
     const struct nodes *nodes = state;
-    char way[COLLX_CROSSROADS_TEXT];
 
-    if (nodes->crossroads.nodes == 1)
-        snprintf(line, size, "the ranks check in with rank %d, which releases them",
-                 nodes->rank[0]);
-    else
-        snprintf(line, size, "%s%s; %s",
-                 nodes->crossroads.nodes < nodes->team->size ? "leaders of nodes do " : "",
-                 nodes->form, collx_crossroads_describe(&nodes->crossroads, way, sizeof way));
+    nodes->way->describe(nodes->with, line, size);
 }
