@@ -90,6 +90,8 @@ struct collx_wait {
     bool (*missing)(const void *with, int rank);
     /* Those who are missing may themselves wait for others, which only they know. */
     bool relayed;
+    /* Not all of those need be missing: it cannot be told which. */
+    bool vague;
     void *with;
 };
 

@@ -59,6 +59,10 @@ struct collx_bar_ops {
     /* Until released, or for so long: -ETIMEDOUT.  It may be called again. */
     int (*wait)(struct collx_bar *bar, unsigned channel, int timeout_ms);
 
+    /* Back when what nodes have done so far has had its effect: for trials, which look whether
+     * nothing happens. */
+    int (*settle)(struct collx_bar *bar);
+
     /* Who of the participants has not arrived at the barrier that this node is waiting in, by bits.
      * -EOPNOTSUPP: this hardware cannot tell. */
     int (*missing)(struct collx_bar *bar, unsigned channel, uint64_t *nodes);

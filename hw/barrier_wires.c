@@ -312,6 +312,11 @@ static int bar_wait(struct collx_bar *bar, unsigned channel, int timeout_ms)
     return released < 0 ? released : 0;
 }
 
+static int bar_settle(struct collx_bar *bar)
+{
+    return collx_wires_settle(&bar->wires);
+}
+
 static int bar_missing(struct collx_bar *bar, unsigned channel, uint64_t *nodes)
 {
     const struct channel *c = find(bar, channel);
@@ -377,6 +382,7 @@ const struct collx_bar_ops collx_barrier_wires = {
     .enter = bar_enter,
     .test = bar_test,
     .wait = bar_wait,
+    .settle = bar_settle,
     .missing = bar_missing,
     .detach = bar_detach,
     .counts = bar_counts,
