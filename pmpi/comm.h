@@ -59,13 +59,13 @@ struct collx_comm {
     int leader;     /* the lowest rank on this one's node */
     int node_ranks; /* how many there are on it */
     int attached_count;
-    void *segment; /* shared by the ranks of the node */
+    int segment_fd; /* of the leader, during the setup */
+    void *segment;  /* shared by the ranks of the node */
     size_t segment_size;
-    int segment_fd;    /* of the leader, during the setup */
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
-    MPI_Request *request; /* [requests], of the messages on their way */
     int requests;
+    MPI_Request *request;            /* [requests], of the messages on their way */
     struct collx_net *rma;           /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
