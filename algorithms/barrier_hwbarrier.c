@@ -17,6 +17,25 @@ static int collx_barrier_hwbarrier_query(const struct collx_facts *facts,
     return COLLX_EUNFIT;
 }
 
+static int collx_barrier_hwbarrier_look(char *text, size_t size)
+{
+    struct collx_bar_caps caps;
+    char number[32] = "";
+
+    if (collx_bar_port_open(&caps, text, size))
+        return COLLX_EUNFIT;
+    collx_bar_port_close();
+    if (caps.self != COLLX_BAR_UNKNOWN)
+        snprintf(number, sizeof number, "number %u", caps.self);
+    snprintf(
+        text, size,
+        "this node is %s of %u at a board of %u channel%s; a write to the port takes %u ns, a read "
+        "%u",
+        *number ? number : "one", caps.nodes, caps.channels, caps.channels == 1 ? "" : "s",
+        caps.enter_ns, caps.test_ns);
+    return 0;
+}
+
 static int collx_barrier_hwbarrier_attach(struct collx_team *team, const struct collx_args *args,
                                           void *memory, struct collx_slot *slot)
 {
@@ -32,6 +51,7 @@ const struct collx_algorithm collx_barrier_hwbarrier = {
     .needs = "memory that the ranks of a node share, and wires to a board (COLLX_HWBARRIER)",
     .kind = COLLX_BARRIER,
     .query = collx_barrier_hwbarrier_query,
+    .look = collx_barrier_hwbarrier_look,
     .space = collx_nodes_space,
     .attach = collx_barrier_hwbarrier_attach,
     .connect = collx_nodes_connect,

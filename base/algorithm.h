@@ -150,6 +150,10 @@ struct collx_algorithm {
     /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  Mandatory. */
     int (*query)(const struct collx_facts *facts, const struct collx_args *args, char *why,
                  size_t size);
+    /* Local, for `collx info` and `collx policy explain`: whether this machine has what it takes.
+     * In `text` what there is, or, if the result is not 0, what is missing.  NULL: query() knows.
+     */
+    int (*look)(char *text, size_t size);
     /* Pure.  Bytes of each node's segment that it wants, zeroed; a multiple of COLLX_LINE.  NULL:
      * none. */
     size_t (*space)(const struct collx_facts *facts, const struct collx_args *args);

@@ -23,10 +23,11 @@ struct Outcome {
     }
 };
 
-Outcome run(const std::string &arguments)
+Outcome run_collx(const std::string &arguments, const std::string &environment = "")
 {
     Outcome outcome;
-    FILE *pipe = popen(("'" COLLX_TEST_COMMAND "' hw " + arguments + " 2>&1").c_str(), "re");
+    FILE *pipe =
+        popen((environment + " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1").c_str(), "re");
     char piece[4096];
 
     while (size_t got = pipe ? fread(piece, 1, sizeof piece, pipe) : 0)
@@ -35,6 +36,11 @@ Outcome run(const std::string &arguments)
     if (WIFEXITED(status))
         outcome.code = WEXITSTATUS(status);
     return outcome;
+}
+
+Outcome run(const std::string &arguments)
+{
+    return run_collx("hw " + arguments);
 }
 
 const Wiring file_channels = {"file_channels", "channels", false};
@@ -68,6 +74,43 @@ TEST(HwProbe, MeasuresAndAsksTheBoard)
     EXPECT_TRUE(probe.has("a board with 4 channels for 8 nodes; this is node 2")) << probe.out;
     EXPECT_TRUE(probe.has("no: there is no /dev/no-such-port; `modprobe")) << probe.out;
     EXPECT_EQ(run("probe " + board.spec(0)).code, 0);
+}
+
+/* Whether an MPI program could use the port: of hwbarrier. */
+TEST(CollxInfo, SaysWhatBoardThereIs)
+{
+    const std::string ask = "policy explain --collective barrier --ranks 4 --nodes 2 ";
+    char policy[] = "/tmp/collx-test-XXXXXX";
+    close(mkstemp(policy));
+    std::ofstream(policy) << "version: 1\nrules: [ use: [ hwbarrier, nx ] ]\n";
+
+    Outcome info = run_collx("info"), explained = run_collx(ask + policy);
+    EXPECT_TRUE(info.has("here: no, COLLX_HWBARRIER does not say what wires there are"))
+        << info.out;
+    EXPECT_TRUE(explained.has("not hwbarrier: COLLX_HWBARRIER does not say")) << explained.out;
+
+    const std::string bad = "COLLX_HWBARRIER=ppdev:/dev/no-such-port,nodes=2";
+    info = run_collx("info", bad);
+    EXPECT_TRUE(info.has("here: no, there is no /dev/no-such-port")) << info.out;
+
+    for (const Wiring &wiring : {file_channels, file_single}) {
+        Emulated board(wiring, 2);
+        if (!board.why_not.empty()) {
+            unlink(policy);
+            GTEST_SKIP() << board.why_not;
+        }
+        const std::string good = "COLLX_HWBARRIER=" + board.spec(1);
+        info = run_collx("info", good);
+        EXPECT_TRUE(
+            info.has(wiring.board == "single"
+                         ? "here: yes, this node is one of 2 at a board of 1 channel; a write"
+                         : "here: yes, this node is number 1 of 8 at a board of 4 channels"))
+            << info.out;
+        explained = run_collx(ask + policy, good);
+        EXPECT_FALSE(explained.has("not hwbarrier")) << explained.out;
+        EXPECT_TRUE(explained.has("  hwbarrier\n")) << explained.out;
+    }
+    unlink(policy);
 }
 
 TEST(HwTest, PassesAGoodNode)

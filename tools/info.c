@@ -125,12 +125,27 @@ static void print_memory(const struct collx_algorithm *algorithm)
         printf("none");
 }
 
+/* As small as can be, on one node or two: who cannot do this cannot run here at all. */
+static bool runs_here(const struct collx_algorithm *algorithm, const struct collx_args *args,
+                      char *text, size_t size)
+{
+    char why[COLLX_WHY_MAX];
+
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        struct collx_facts facts = {
+            .ranks = 2, .nodes = nodes, .node_ranks_min = 2 / nodes, .node_ranks_max = 2 / nodes};
+        if (!algorithm->query(&facts, args, why, sizeof why)) {
+            *text = 0;
+            return !algorithm->look || !algorithm->look(text, size);
+        }
+        if (nodes == 1)
+            snprintf(text, size, "%s", why);
+    }
+    return false;
+}
+
 static void print_algorithms(void)
 {
-    /* As small as can be: who cannot do this cannot run here at all. */
-    static const struct collx_facts smallest = {
-        .ranks = 2, .nodes = 1, .node_ranks_min = 2, .node_ranks_max = 2};
-
     char kernels[COLLX_VALUE_MAX];
 
     printf("Algorithms\n");
@@ -140,7 +155,7 @@ static void print_algorithms(void)
         const struct collx_algorithm *algorithm = collx_algorithms[i];
         const struct collx_param *param = algorithm->params;
         struct collx_args args = {.value = {0}};
-        char why[COLLX_WHY_MAX] = "";
+        char text[COLLX_WHY_MAX];
 
         printf("  %s of %s\n", algorithm->name, collx_kind_name(algorithm->kind));
         print_wrapped(algorithm->help, 6, 78);
@@ -154,10 +169,8 @@ static void print_algorithms(void)
             print_param_values(&param[p]);
             printf(": %s\n", param[p].help);
         }
-        if (algorithm->query(&smallest, &args, why, sizeof why))
-            printf("      here: no, %s\n", why);
-        else
-            printf("      here: yes\n");
+        bool runs = runs_here(algorithm, &args, text, sizeof text);
+        printf("      here: %s%s%s\n", runs ? "yes" : "no", *text ? ", " : "", text);
     }
 }
 

@@ -110,6 +110,23 @@ static error_t parse_question(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+/* What a policy names for a collective, and this machine has not. */
+static void look(const struct collx_policy *policy, enum collx_kind kind,
+                 struct collx_refused *refused)
+{
+    for (uint32_t rule = 0; rule < policy->rules; rule++)
+        for (uint32_t i = 0; i < policy->rule[rule].uses; i++) {
+            const struct collx_use *use = &policy->rule[rule].use[i];
+            const struct collx_algorithm *algorithm = collx_algorithm_find(kind, use->name);
+
+            if (!algorithm || !algorithm->look || refused->uses == COLLX_REFUSED_MAX ||
+                !algorithm->look(refused->use[refused->uses].why, COLLX_WHY_MAX))
+                continue;
+            refused->use[refused->uses].algorithm = algorithm;
+            refused->use[refused->uses++].args = use->args[kind];
+        }
+}
+
 static void print_line(void *ctx, const char *line)
 {
     (void)ctx;
@@ -134,7 +151,8 @@ static int explain(int argc, char **argv)
         .doc = "Say which rule of a policy decides about a call, what would run, and why each "
                "other candidate would not.  Without FILE it is the policy that a program would "
                "get here: that of COLLX_POLICY, else the built-in one.\v"
-               "Whether a shared segment can be set up is only known in a job: "
+               "Ports to a hardware barrier are looked for on this machine.  Whether a shared "
+               "segment can be set up is only known in a job: "
                "COLLX_VERBOSE=1 prints the same table there."};
     static struct collx_policy policy;
     struct question q = {.comm = "MPI_COMM_WORLD",
@@ -155,10 +173,17 @@ static int explain(int argc, char **argv)
                                 .node_ranks_min = (int)(q.ranks / q.nodes),
                                 .node_ranks_max = (int)((q.ranks + q.nodes - 1) / q.nodes),
                                 .numa_nodes = 1};
-    for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)
-        if (q.kinds >> kind & 1)
-            collx_policy_explain(q.file ? &policy : collx_policy_builtin(), &facts, q.comm, kind, 0,
-                                 q.bytes, q.op, print_line, NULL);
+    const struct collx_policy *asked = q.file ? &policy : collx_policy_builtin();
+    for (unsigned kind = 0; kind < COLLX_ROUTED; kind++) {
+        static struct collx_refused refused;
+
+        if (!(q.kinds >> kind & 1))
+            continue;
+        refused.uses = 0;
+        look(asked, kind, &refused);
+        collx_policy_explain(asked, &facts, q.comm, kind, &refused, q.bytes, q.op, print_line,
+                             NULL);
+    }
     return COLLX_EXIT_GOOD;
 }
 
