@@ -95,6 +95,7 @@ void routes_prepare(void)
     free(text);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     setenv("COLLX_POLICY", name, 1);
+    setenv("COLLX_AT_ONCE", "on", 1);
     verbose = getenv("COLLX_VERBOSE") && strcmp(getenv("COLLX_VERBOSE"), "0");
     if (!verbose)
         setenv("COLLX_VERBOSE", "1", 1);
@@ -195,7 +196,6 @@ static void note(int route, char *said)
 static void listen_to(int route)
 {
     static char said[1 << 16];
-    static char use[1 << 20]; /* for so much it sets a communicator up at once */
     int keep = -1, file = -1;
 
     if (machine.rank == 0) {
@@ -206,7 +206,7 @@ static void listen_to(int route)
         fflush(stderr);
         dup2(file, STDERR_FILENO);
     }
-    MPI_Bcast(use, sizeof use, MPI_BYTE, 0, routes[route].comm);
+    MPI_Barrier(routes[route].comm);
     if (machine.rank == 0) {
         dup2(keep, STDERR_FILENO);
         close(keep);

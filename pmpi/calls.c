@@ -124,9 +124,9 @@ static bool counts(int error)
            class != MPI_ERR_ARG;
 }
 
-/* For how much a call counts.  Its size is equal on all ranks, or should be: in coarse steps, for
- * the sake of programs that let leaves of a Bcast expect somewhat more than the root sends. */
-static uint64_t weight(enum collx_kind kind, const struct collx_call *call)
+/* What a call adds to how much use this rank has made of the communicator; nobody else need come to
+ * the same. */
+static uint64_t use_of(enum collx_kind kind, const struct collx_call *call)
 {
     const struct collx_datatype *type;
     struct collx_datatype room;
@@ -141,22 +141,21 @@ static uint64_t weight(enum collx_kind kind, const struct collx_call *call)
         return 1;
     if (__builtin_mul_overflow((uint64_t)call->count, (uint64_t)type->size, &bytes))
         return COLLX_WARMUP_LATE;
-    return 1 + bytes / COLLX_WARMUP_STEP * (COLLX_WARMUP_STEP / 1024);
+    return 1 + bytes / 1024;
 }
 
-/* The call has gone well.  After enough of them all ranks set the communicator up, at the end of
- * the same call. */
+/* The call has gone well.  When it is worth it all ranks set the communicator up, at the end of the
+ * same call. */
 static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
 {
-    const uint64_t before = comm->used;
-
-    comm->used += weight(kind, call);
-    if (before == 0)
+    comm->used += use_of(kind, call);
+    if (++comm->calls == 1)
         comm->since = collx_clock_ns();
-    if (comm->used >= COLLX_WARMUP_LATE)
-        collx_comm_setup(comm, true);
-    else if (before < COLLX_WARMUP_EARLY && comm->used >= COLLX_WARMUP_EARLY)
-        collx_comm_setup(comm,
+    if (comm->calls < comm->ask_at)
+        return;
+    comm->ask_at *= COLLX_WARMUP_FACTOR;
+    collx_comm_setup(comm,
+                     comm->calls >= COLLX_WARMUP_LATE || comm->used >= COLLX_WARMUP_LATE ||
                          collx_clock_ns() - comm->since >= (uint64_t)COLLX_WARMUP_MS * 1000000);
 }
 
@@ -256,6 +255,7 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
+    comm->ask_at = COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = at_once ? set_up_barrier : warm_barrier;
     comm->slot[COLLX_BCAST].run = at_once ? set_up_bcast : warm_bcast;
     comm->slot[COLLX_ALLREDUCE].run = at_once ? set_up_allreduce : warm_allreduce;

@@ -12,19 +12,17 @@
 
 #include <stdatomic.h>
 
-/* How much a communicator is used before it is set up, which takes as long as hundreds of small
- * calls gain: each routed call counts one, and one for each KiB of long messages.  The same on all
- * ranks, whatever their environment, because all must do it after the same call. */
+/* Routed calls after which the ranks of a communicator ask each other whether it is worth a setup,
+ * which takes as long as a thousand small calls gain.  The same on all ranks, whatever their
+ * environment: nothing else decides when they meet, and all count calls alike. */
 enum {
-    /* All tell each other whether it has been used for COLLX_WARMUP_MS already, of which a setup
-     * would be a hundredth: if so for any of them, it is set up.  Calls that take long, with more
-     * ranks than CPUs, come to that. */
     COLLX_WARMUP_EARLY = 16,
-    COLLX_WARMUP_MS = 20,
-    /* It is set up in any case. */
+    COLLX_WARMUP_FACTOR = 4, /* and then after so many times as many */
+    /* It is, if so many calls were made, or a rank has made so much use of it, in calls and KiB. */
     COLLX_WARMUP_LATE = 1024,
-    /* Bytes: of a message only whole ones of these count. */
-    COLLX_WARMUP_STEP = 16384,
+    /* Or if it has been used for so long, of which a setup would be a hundredth.  Calls that take
+     * long, with more ranks than CPUs, come to that. */
+    COLLX_WARMUP_MS = 20,
 };
 
 /* An algorithm at work on a communicator. */
@@ -44,8 +42,10 @@ struct collx_comm {
     bool inter;
 
     /* Until it is set up. */
-    uint64_t used;  /* in routed calls that went well: their number, and their KiB */
-    uint64_t since; /* ns: after the first of them */
+    uint64_t calls;  /* routed ones that went well */
+    uint64_t ask_at; /* calls when all ask whether it is worth it */
+    uint64_t used;   /* this rank's: calls, and their KiB */
+    uint64_t since;  /* ns: after the first of them */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */

@@ -644,7 +644,8 @@ void collx_setup_begin(void)
 
     pmpi.Comm_rank(world.comm, &world.rank);
     if (world.rank == 0)
-        at_once = collx_policy_orders(collx_policy_own());
+        at_once =
+            collx_policy_orders(collx_policy_own()) || collx_option_number(COLLX_OPTION_AT_ONCE);
     if (!collx_agree_from_zero(&world, &at_once, sizeof at_once))
         collx_calls_set_up_at_once(at_once);
 }

@@ -79,7 +79,7 @@ def short_lived(folder):
     check_calls("brief", False, [20 * 15, 0])
     # After 16 calls where those took long.
     check_calls("often", True, [1024, 100], [16, 1108])
-    check_calls("long", True, [1, 100])
+    check_calls("long", True, [16, 100])
     check_calls("old", True, [16, 100])
 
 

@@ -136,7 +136,8 @@ class Runner:
         if policy is not None:
             path = self.folder / "policy.yaml"
             path.write_text(policy)
-            variables = {"LD_PRELOAD": str(self.library), "COLLX_POLICY": str(path)}
+            variables = {"LD_PRELOAD": str(self.library), "COLLX_POLICY": str(path),
+                         "COLLX_AT_ONCE": "on"}
             arguments += ["--library", "libcollx"]
             if trace:
                 variables["COLLX_TRACE"] = str(trace)

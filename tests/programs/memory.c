@@ -106,8 +106,8 @@ static void barriers(MPI_Comm comm, int count)
     MPI_Comm_free(&comm);
 }
 
-/* Communicators that are not used enough to be set up, and such as are: by many calls, by one long
- * one, or by few over a long time on one of the ranks. */
+/* Communicators that are not used enough to be set up, and such as are: by many calls, by a
+ * long one among few, or by few over a long time on one of the ranks. */
 static void brief(int count)
 {
     MPI_Comm comm;
