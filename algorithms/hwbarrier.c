@@ -5,9 +5,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "hw/barrier_port.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +33,14 @@ struct hwbarrier {
     bool opened, attached;
     int error;        /* of the port: it is not used any more */
     uint64_t missing; /* for a report */
+    uint64_t barriers;
+    struct collx_bar_counts before; /* the first of them */
 };
 
 /* What leaders tell of their ports. */
 struct port {
-    uint32_t nodes, self, flags, channels;
+    uint32_t nodes, self;
+    uint32_t chosen; /* who takes part */
 };
 
 /* Of one attempt to get a channel. */
@@ -44,7 +49,7 @@ struct wish {
     uint32_t dice; /* the first leader's counts */
     uint32_t unused;
 };
-_Static_assert(sizeof(struct port) == 16 && sizeof(struct wish) == 16, "they travel as bytes");
+_Static_assert(sizeof(struct port) == 12 && sizeof(struct wish) == 16, "they travel as bytes");
 
 void *collx_hwbarrier_create(struct collx_team *team)
 {
@@ -68,7 +73,6 @@ static int number_nodes(struct hwbarrier *hw, char *why, size_t size)
 {
     struct collx_leaders *leaders = &hw->leaders;
     struct port first = *(const struct port *)collx_leaders_heard(leaders, 0, sizeof first);
-    bool chosen = first.flags & COLLX_BAR_MASKS;
     unsigned nodes = (unsigned)leaders->nodes;
 
     for (int node = 0; node < leaders->nodes; node++) {
@@ -76,7 +80,7 @@ static int number_nodes(struct hwbarrier *hw, char *why, size_t size)
         /* A board that does not tell who is who needs no numbers: all take part. */
         unsigned self = port->self == COLLX_BAR_UNKNOWN ? (unsigned)node : port->self;
 
-        if (port->nodes != first.nodes || port->flags != first.flags) {
+        if (port->nodes != first.nodes || port->chosen != first.chosen) {
             snprintf(why, size, "the ports of ranks %d and %d are wired to different boards",
                      leaders->rank[0], leaders->rank[node]);
             return COLLX_EUNFIT;
@@ -93,7 +97,7 @@ static int number_nodes(struct hwbarrier *hw, char *why, size_t size)
         if (node == leaders->own)
             hw->self = self;
     }
-    if (!chosen && first.nodes != nodes) {
+    if (!first.chosen && first.nodes != nodes) {
         if (first.nodes)
             snprintf(why, size, "all %u nodes of the board have to take part, and these are %u",
                      first.nodes, nodes);
@@ -119,8 +123,7 @@ static int open_ports(struct hwbarrier *hw, char *why, size_t size)
     error = agree(hw, error, text, why, size);
     if (error)
         return error;
-    struct port own = {hw->caps.nodes, hw->caps.self, hw->caps.flags & COLLX_BAR_MASKS,
-                       hw->caps.channels};
+    struct port own = {hw->caps.nodes, hw->caps.self, hw->caps.flags & COLLX_BAR_MASKS};
     error = collx_leaders_tell(&hw->leaders, &own, sizeof own, why, size);
     return error ? error : number_nodes(hw, why, size);
 }
@@ -245,6 +248,8 @@ static int way_connect(void *with, char *why, size_t size)
     for (int trial = 0; trial < TRIALS && !error; trial++)
         error = try_barrier(hw, trial, why, size);
     collx_leaders_agreed(&hw->leaders);
+    if (hw->opened && !error)
+        collx_bar_port_counts(&hw->before);
     return error;
 }
 
@@ -294,6 +299,7 @@ static int way_meet(void *with)
 
     if (hw->error)
         return team->ops->unreachable;
+    hw->barriers++;
     int error = collx_bar_port_enter(hw->channel);
     if (error)
         return lose(hw, error);
@@ -328,10 +334,24 @@ static void way_describe(const void *with, char *line, size_t size)
              hw->caps.test_ns);
 }
 
+/* Of all communicators that use the port; of this one where there is no other. */
+static void tell_counts(const struct hwbarrier *hw)
+{
+    struct collx_bar_counts counts;
+
+    collx_bar_port_counts(&counts);
+    collx_warn("rank %d of %s: %" PRIu64 " barriers; the port was written %" PRIu64
+               " times meanwhile, and read %" PRIu64 " times",
+               hw->leaders.team->rank, hw->leaders.team->name, hw->barriers,
+               counts.writes - hw->before.writes, counts.reads - hw->before.reads);
+}
+
 static void way_destroy(void *with)
 {
     struct hwbarrier *hw = with;
 
+    if (hw->barriers && collx_option_number(COLLX_OPTION_VERBOSE) > 1)
+        tell_counts(hw);
     leave_channel(hw);
     if (hw->opened)
         collx_bar_port_close();

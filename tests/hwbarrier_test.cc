@@ -1,4 +1,5 @@
 /* The algorithm hwbarrier, without MPI: nodes of processes that are wired to emulated boards. */
+#include "tests/nodes.h"
 #include "tests/team.h"
 #include "tests/wired.h"
 
@@ -175,6 +176,31 @@ TEST_F(HwBarrier, NobodyLeavesBeforeTheLastHasEntered)
                               }))
                 << wiring.name << ", " << layout.size() << " ranks";
         }
+}
+
+/* One write, and reads until it is released; the first one takes a read more. */
+TEST_F(HwBarrier, ABarrierIsOneWrite)
+{
+    BOARD(board, single, 3);
+    const std::vector<std::pair<std::string, std::string>> variables = {{"COLLX_VERBOSE", "2"}};
+    Environment verbose(variables);
+
+    testing::internal::CaptureStderr();
+    std::string wrong =
+        run(specs(board, 3), {0, 0, 1, 2}, [&](Rank &self) { return barriers(self, 100); });
+    std::string text = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(wrong, "");
+    for (int rank : {0, 2, 3}) {
+        unsigned reads = 0;
+        std::string says = "rank " + std::to_string(rank) +
+                           " of a test: 100 barriers; the port was written 100 times meanwhile, "
+                           "and read ";
+        size_t at = text.find(says);
+        ASSERT_NE(at, std::string::npos) << text;
+        EXPECT_EQ(sscanf(text.c_str() + at + says.size(), "%u times", &reads), 1);
+        EXPECT_GE(reads, 100u);
+    }
+    EXPECT_EQ(text.find("rank 1 of"), std::string::npos) << "it leads no node";
 }
 
 /* Sockets of a board with channels need not be in the order of the ranks, nor all in use. */
