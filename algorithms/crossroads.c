@@ -45,19 +45,35 @@ static int run_messages(struct collx_crossroads *crossroads)
     return collx_msg_runner_run(&crossroads->messages);
 }
 
-int collx_crossroads_init(struct collx_crossroads *crossroads, struct collx_team *team,
-                          const struct collx_pattern *pattern, int64_t over)
+/* `pattern` is NULL where there is no schedule. */
+static int init(struct collx_crossroads *crossroads, struct collx_team *team, int64_t over,
+                const struct collx_pattern *pattern, int most)
 {
-    *crossroads =
-        (struct collx_crossroads){.team = team, .over = over, .slots = pattern->slots, .run = stay};
+    *crossroads = (struct collx_crossroads){.team = team,
+                                            .over = over,
+                                            .slots = pattern ? pattern->slots : 0,
+                                            .most = most,
+                                            .run = stay};
     int error = collx_leaders_init(&crossroads->leaders, team);
     if (error)
         return error;
-    if (crossroads->leaders.leads)
+    if (crossroads->leaders.leads && pattern)
         error = collx_schedule_init(&crossroads->schedule, pattern, crossroads->leaders.own);
     if (error)
         collx_crossroads_finish(crossroads);
     return error;
+}
+
+int collx_crossroads_init(struct collx_crossroads *crossroads, struct collx_team *team,
+                          const struct collx_pattern *pattern, int64_t over)
+{
+    return init(crossroads, team, over, pattern, 0);
+}
+
+int collx_crossroads_init_messages(struct collx_crossroads *crossroads, struct collx_team *team,
+                                   int64_t over, int most)
+{
+    return init(crossroads, team, over, NULL, most);
 }
 
 static const struct collx_offer *offer_of(const struct collx_crossroads *crossroads, int node)
@@ -87,66 +103,102 @@ static const struct collx_seg_address *address_of(const void *context, int node)
     return &offer_of(context, node)->address;
 }
 
-/* One of the drivers of hw/, or one that is lent, which all ranks open.  0, or not 0 and why. */
-static int open_driver(struct collx_crossroads *crossroads, const char *driver, char *why,
-                       size_t size)
+/* One that is lent, which all ranks open. */
+static int borrow_driver(struct collx_crossroads *crossroads, const char *driver, char *why,
+                         size_t size)
 {
     struct collx_team *team = crossroads->team;
-    const struct collx_seg_ops *ops = collx_seg_find(driver);
+    const struct collx_leaders *leaders = &crossroads->leaders;
+    const struct collx_seg_ops *ops = NULL;
     struct collx_seg_caps caps;
     struct collx_net *net = NULL;
+    const size_t bytes = crossroads->most ? collx_seg_streams_space(leaders->nodes)
+                                          : (size_t)crossroads->slots * COLLX_LINE;
 
-    if (ops)
-        return crossroads->leaders.leads
-                   ? collx_seg_runner_open(&crossroads->segments, team, ops,
-                                           crossroads->leaders.rank, why, size)
-                   : 0;
     if (!team->ops->segments) {
         snprintf(why, size, "there is none here");
         return COLLX_EUNFIT;
     }
-    int error =
-        team->ops->segments(team->ctx, driver, crossroads->leaders.rank, crossroads->leaders.nodes,
-                            (size_t)crossroads->slots * COLLX_LINE, &ops, &net, &caps, why, size);
-    if (!error && crossroads->leaders.leads)
-        collx_seg_runner_borrow(&crossroads->segments, team, ops, net, &caps,
-                                crossroads->leaders.rank);
+    int error = team->ops->segments(team->ctx, driver, leaders->rank, leaders->nodes, bytes, &ops,
+                                    &net, &caps, why, size);
+    if (error || !leaders->leads)
+        return error;
+    if (crossroads->most)
+        return collx_seg_streams_borrow(&crossroads->streams, leaders, ops, net, &caps, why, size);
+    collx_seg_runner_borrow(&crossroads->segments, team, ops, net, &caps, leaders->rank);
+    return 0;
+}
+
+/* The three steps of a leader, for flags or for messages; the first one is done by all ranks. */
+static int open_segment(struct collx_crossroads *crossroads, const char *driver, uint64_t *line,
+                        char *why, size_t size)
+{
+    const struct collx_leaders *leaders = &crossroads->leaders;
+    const struct collx_seg_ops *ops = collx_seg_find(driver);
+    int error = 0;
+
+    if (!ops)
+        error = borrow_driver(crossroads, driver, why, size);
+    else if (leaders->leads && crossroads->most)
+        error = collx_seg_streams_open(&crossroads->streams, leaders, ops, why, size);
+    else if (leaders->leads)
+        error = collx_seg_runner_open(&crossroads->segments, crossroads->team, ops, leaders->rank,
+                                      why, size);
+    *line = crossroads->most ? crossroads->streams.caps.line : crossroads->segments.caps.line;
     return error;
+}
+
+static int make_segment(struct collx_crossroads *crossroads, struct collx_seg_address *address,
+                        char *why, size_t size)
+{
+    size_t largest = 0, smallest = SIZE_MAX;
+
+    for (int node = 0; node < crossroads->leaders.nodes; node++) {
+        const size_t line = offer_of(crossroads, node)->line;
+        largest = line > largest ? line : largest;
+        smallest = line < smallest ? line : smallest;
+    }
+    if (crossroads->most)
+        return collx_seg_streams_make(&crossroads->streams, largest, smallest, address, why, size);
+    return collx_seg_runner_make(&crossroads->segments, &crossroads->schedule, largest, address,
+                                 why, size);
+}
+
+static int connect_segments(struct collx_crossroads *crossroads, char *why, size_t size)
+{
+    if (crossroads->most)
+        return collx_seg_streams_connect(&crossroads->streams, address_of, crossroads, why, size);
+    return collx_seg_runner_connect(&crossroads->segments, &crossroads->schedule, address_of,
+                                    crossroads, why, size);
 }
 
 /* As agree(). */
 static int try_segments(struct collx_crossroads *crossroads, const char *driver, char *why,
                         size_t size)
 {
-    struct collx_seg_runner *runner = &crossroads->segments;
-    const struct collx_schedule *schedule = &crossroads->schedule;
     const bool leads = crossroads->leaders.leads;
     struct collx_offer own = {0};
     char text[COLLX_CROSSROADS_TEXT] = "";
-    size_t line = 0;
 
     crossroads->by = driver;
-    own.error = open_driver(crossroads, driver, text, sizeof text);
-    own.line = runner->caps.line;
+    own.error = open_segment(crossroads, driver, &own.line, text, sizeof text);
     int error = agree(crossroads, &own, text, why, size);
-    for (int node = 0; !error && node < crossroads->leaders.nodes; node++)
-        line = offer_of(crossroads, node)->line > line ? offer_of(crossroads, node)->line : line;
     if (!error) {
         if (leads)
-            own.error =
-                collx_seg_runner_make(runner, schedule, line, &own.address, text, sizeof text);
+            own.error = make_segment(crossroads, &own.address, text, sizeof text);
         error = agree(crossroads, &own, text, why, size);
     }
     if (!error) {
         if (leads)
-            own.error = collx_seg_runner_connect(runner, schedule, address_of, crossroads, text,
-                                                 sizeof text);
+            own.error = connect_segments(crossroads, text, sizeof text);
         error = agree(crossroads, &own, text, why, size);
     }
-    if (error)
-        collx_seg_runner_finish(runner);
-    else
+    if (error) {
+        collx_seg_runner_finish(&crossroads->segments);
+        collx_seg_streams_finish(&crossroads->streams);
+    } else {
         crossroads->run = run_segments;
+    }
     return error;
 }
 
@@ -154,7 +206,7 @@ static int try_segments(struct collx_crossroads *crossroads, const char *driver,
 static int use_messages(struct collx_crossroads *crossroads, char *why, size_t size)
 {
     struct collx_team *team = crossroads->team;
-    int error = crossroads->leaders.leads
+    int error = crossroads->leaders.leads && !crossroads->most
                     ? collx_msg_runner_init(&crossroads->messages, team, &crossroads->schedule,
                                             crossroads->leaders.rank)
                     : 0;
@@ -164,7 +216,8 @@ static int use_messages(struct collx_crossroads *crossroads, char *why, size_t s
     if (error)
         snprintf(why, size, "out of memory");
     /* All have to, whatever went wrong. */
-    int failed = collx_listen(team, crossroads->messages.most, why, size);
+    const int most = crossroads->most ? crossroads->most : crossroads->messages.most;
+    int failed = collx_listen(team, most, why, size);
     return error ? error : failed;
 }
 
@@ -212,11 +265,26 @@ int collx_crossroads_connect(struct collx_crossroads *crossroads, char *why, siz
     return error;
 }
 
+int collx_crossroads_transfer(struct collx_crossroads *crossroads, struct collx_message *messages,
+                              int count, const char *what)
+{
+    const struct collx_team *team = crossroads->team;
+
+    if (crossroads->run == run_segments)
+        return collx_seg_streams_transfer(&crossroads->streams, messages, count, what)
+                   ? team->ops->unreachable
+                   : 0;
+    for (int i = 0; i < count; i++)
+        messages[i].rank = crossroads->leaders.rank[messages[i].rank];
+    return count ? team->ops->transfer(team->ctx, messages, count) : 0;
+}
+
 const char *collx_crossroads_describe(const struct collx_crossroads *crossroads, char *text,
                                       size_t size)
 {
-    int length = snprintf(text, size, "flags of %d nodes cross by %s", crossroads->leaders.nodes,
-                          crossroads->by);
+    int length =
+        snprintf(text, size, "%s of %d nodes %s by %s", crossroads->most ? "data" : "flags",
+                 crossroads->leaders.nodes, crossroads->most ? "crosses" : "cross", crossroads->by);
 
     if (*crossroads->passed && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, ", not by %s", crossroads->passed);
@@ -226,6 +294,7 @@ const char *collx_crossroads_describe(const struct collx_crossroads *crossroads,
 void collx_crossroads_finish(struct collx_crossroads *crossroads)
 {
     collx_seg_runner_finish(&crossroads->segments);
+    collx_seg_streams_finish(&crossroads->streams);
     collx_msg_runner_finish(&crossroads->messages);
     collx_schedule_finish(&crossroads->schedule);
     collx_leaders_finish(&crossroads->leaders);

@@ -1,4 +1,5 @@
-/* Where the leaders of a team's nodes meet: they run a schedule, by what works for all of them.
+/* Where the leaders of a team's nodes meet: they run a schedule, or send each other messages, by
+ * what works for all of them.
  *
  * What that is they find out together: by segments, each leader opens the driver, makes a segment,
  * tells its address, and connects to others; after each step all hear whether it went well
@@ -10,8 +11,9 @@
 #include "algorithms/leaders.h"
 #include "algorithms/msg_runner.h"
 #include "algorithms/seg_runner.h"
+#include "algorithms/seg_streams.h"
 
-/* What flags cross by. */
+/* What flags, and data, cross by. */
 enum collx_over {
     COLLX_OVER_AUTO,
     COLLX_OVER_SHM,
@@ -24,8 +26,7 @@ extern const char *const collx_over_words[];
 #define COLLX_OVER_PARAM                                                                           \
     {                                                                                              \
         "over",                                                                                    \
-            "what flags cross between nodes by: segments of this driver, p2p: messages of the "    \
-            "MPI "                                                                                 \
+            "what crosses between nodes by: segments of this driver, p2p: messages of the MPI "    \
             "library, auto: what is best of those that work",                                      \
             COLLX_OVER_AUTO, COLLX_OVER_AUTO, COLLX_OVER_P2P, collx_over_words                     \
     }
@@ -37,10 +38,12 @@ struct collx_crossroads {
     int64_t over;
     struct collx_leaders leaders;
     int slots; /* of the pattern */
+    int most;  /* messages at once; 0: it is for a schedule */
     struct collx_schedule schedule;
     int (*run)(struct collx_crossroads *crossroads);
     struct collx_seg_runner segments;
     struct collx_msg_runner messages;
+    struct collx_seg_streams streams;
     const char *by;                     /* the word for what it is */
     char passed[COLLX_CROSSROADS_TEXT]; /* why something better is not */
 };
@@ -49,6 +52,10 @@ struct collx_crossroads {
  * -ENOMEM; then there is nothing to finish. */
 int collx_crossroads_init(struct collx_crossroads *crossroads, struct collx_team *team,
                           const struct collx_pattern *pattern, int64_t over);
+
+/* The same for leaders that send each other messages, `most` at once. */
+int collx_crossroads_init_messages(struct collx_crossroads *crossroads, struct collx_team *team,
+                                   int64_t over, int most);
 
 /* Collective over the team, of which all ranks have done init().  0, or not 0 and why; as
  * collx_algorithm.connect. */
@@ -59,6 +66,12 @@ static inline int collx_crossroads_cross(struct collx_crossroads *crossroads)
 {
     return crossroads->run(crossroads);
 }
+
+/* Leaders that send messages: as collx_mpi_ops.transfer, but that `rank` is a node, that at most
+ * one goes to and comes from each, and that they may be changed.  0, or what run() returns. `what`:
+ * the collective's name, for messages. */
+int collx_crossroads_transfer(struct collx_crossroads *crossroads, struct collx_message *messages,
+                              int count, const char *what);
 
 /* In words, on a leader that is connected.  Returns `text`. */
 const char *collx_crossroads_describe(const struct collx_crossroads *crossroads, char *text,

@@ -2,7 +2,6 @@
 
 #include "algorithms/seg_retired.h"
 #include "algorithms/wait.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -15,9 +14,6 @@ enum {
     CONNECT_MS = 5000,
     /* Beyond the epochs that flags of the same segment can have. */
     FAREWELL = 1 << 30,
-    /* How often a farewell is repeated at least, and how long: somebody may be gone. */
-    FAREWELL_TRIES = 64,
-    FAREWELL_MS = 100,
 };
 
 #define NOWHERE SIZE_MAX
@@ -254,19 +250,11 @@ int collx_seg_runner_run(struct collx_seg_runner *runner, const char *what)
     return 0;
 }
 
-static bool takes_more(uint8_t state)
-{
-    return state == COLLX_SEG_LOST || state == COLLX_SEG_BUSY;
-}
-
-/* The last flag to all that are written to.  Who cannot be reached any more keeps its segment
- * until its process ends, or MPI does there. */
+/* The last flag to all that are written to. */
 static void say_farewell(struct collx_seg_runner *runner)
 {
     struct delivery delivery = {.runner = runner, .to = runner->to, .at = runner->at};
-    const uint64_t begin = collx_clock_ns();
     unsigned count = 0;
-    bool more = true;
 
     runner->epoch += FAREWELL;
     for (int node = 0; node < runner->nodes; node++)
@@ -274,19 +262,8 @@ static void say_farewell(struct collx_seg_runner *runner)
             runner->to[count] = runner->remote[node];
             runner->at[count++] = runner->farewell_at[node];
         }
-    for (unsigned i = 0; i < count; i++)
-        store(&delivery, i);
-    for (int tries = 1; more && count; tries++) {
-        runner->ops->check(runner->net, runner->to, count, runner->state);
-        more = false;
-        for (unsigned i = 0; i < count; i++) {
-            if (runner->state[i] == COLLX_SEG_LOST)
-                store(&delivery, i);
-            more = more || takes_more(runner->state[i]);
-        }
-        if (tries >= FAREWELL_TRIES && collx_clock_ns() - begin > FAREWELL_MS * 1000000u)
-            break;
-    }
+    collx_seg_say_farewell(runner->ops, runner->net, runner->to, count, runner->state, store,
+                           &delivery);
 }
 
 /* NULL: it need not wait for anybody, or cannot. */

@@ -3,6 +3,7 @@
  * layout, as processes and as threads; and what is said, or returned, if somebody does not come. */
 #include "tests/nodes.h"
 #include "tests/team.h"
+#include "tests/ways.h"
 
 extern "C" {
 #include "algorithms/crossroads.h"
@@ -28,27 +29,6 @@ constexpr int rounds = 40;
 constexpr bool sanitized = false;
 constexpr int rounds = 300;
 #endif
-
-/* A way for flags to cross, and what injures it. */
-struct Way {
-    std::string name;
-    collx_over over;
-    std::vector<std::pair<std::string, std::string>> environment;
-};
-
-Way sisci(const std::string &name, int percent,
-          std::vector<std::pair<std::string, std::string>> more = {})
-{
-    std::vector<std::pair<std::string, std::string>> variables = {
-        {"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
-        {"COLLX_TEST_SISCI_FAIL", std::to_string(percent)},
-        {"COLLX_TEST_SISCI_HARD", "20"},
-        {"COLLX_TEST_SISCI_PENDING", "20"},
-        {"COLLX_TEST_SISCI_LATE", "30"},
-    };
-    variables.insert(variables.end(), more.begin(), more.end());
-    return {name, COLLX_OVER_SISCI, variables};
-}
 
 struct Form {
     std::string name;
@@ -97,20 +77,11 @@ std::string name_of(const testing::TestParamInfo<Case> &info)
 
 std::vector<Case> cases()
 {
-    const Way ways[] = {{"shm", COLLX_OVER_SHM, {}},
-                        {"p2p", COLLX_OVER_P2P, {}},
-                        {"lent", COLLX_OVER_RMA, {}},
-                        sisci("sisci", 0),
-                        sisci("sisci_1", 1),
-                        sisci("sisci_10", 10, {{"COLLX_SISCI_LINE", "128"}}),
-                        sisci("sisci_50", 50),
-                        sisci("sisci_50_at_once", 50,
-                              {{"COLLX_SISCI_ONE_CHECK", "1"}, {"COLLX_TEST_SISCI_SHARED", "1"}})};
     std::vector<Case> all;
     unsigned turn = 0;
 
     for (Ranks kind : {Ranks::processes, Ranks::threads})
-        for (const Way &way : ways) {
+        for (const Way &way : all_ways()) {
             /* One check for all would be one for the nodes of all threads. */
             if (kind == Ranks::threads && way.name == "sisci_50_at_once")
                 continue;
@@ -127,7 +98,7 @@ std::vector<Case> cases()
 class Between : public testing::TestWithParam<Case>
 {
   protected:
-    Between() : environment(complete(GetParam().way, folder))
+    Between() : environment(GetParam().way.in(folder))
     {
     }
 
@@ -135,14 +106,6 @@ class Between : public testing::TestWithParam<Case>
     {
         EXPECT_EQ(folder.files(), std::vector<std::string>()) << "files are left behind";
         munmap(shared, 4096);
-    }
-
-    static std::vector<std::pair<std::string, std::string>> complete(const Way &way,
-                                                                     const Folder &folder)
-    {
-        auto variables = way.environment;
-        variables.emplace_back("COLLX_TEST_SISCI_FOLDER", folder.path);
-        return variables;
     }
 
     std::string run(const std::function<std::string(Rank &)> &body) const

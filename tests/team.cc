@@ -114,7 +114,7 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     return 0;
 }
 
-/* Shared memory, by another name. */
+/* Shared memory, by another name, and as if lines did not arrive whole. */
 collx_seg_ops lent_segments;
 
 int segments(void *ctx, const char *name, const int *leader, int count, size_t,
@@ -128,8 +128,11 @@ int segments(void *ctx, const char *name, const int *leader, int count, size_t,
     if (strcmp(name, "rma") != 0)
         return 1;
     for (int i = 0; i < count; i++)
-        if (leader[i] == lent.rank)
-            return collx_seg_find("shm")->open(net, caps, why, size);
+        if (leader[i] == lent.rank) {
+            int error = collx_seg_find("shm")->open(net, caps, why, size);
+            caps->flags &= ~static_cast<unsigned>(COLLX_SEG_WHOLE_LINES | COLLX_SEG_ORDERED);
+            return error;
+        }
     return 0;
 }
 
