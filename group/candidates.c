@@ -29,6 +29,18 @@ static int attach_once(struct collx_group *group, const struct collx_algorithm *
     return i;
 }
 
+/* Something before it takes all that it would. */
+static bool is_known(const struct collx_group *group, const struct collx_group_candidate *candidate)
+{
+    for (const struct collx_group_candidate *each = group->candidate;
+         each < group->candidate + group->candidates; each++)
+        if (each->kind == candidate->kind && each->attached == candidate->attached &&
+            each->bytes.first <= candidate->bytes.first &&
+            each->bytes.last >= candidate->bytes.last && !(candidate->ops & ~each->ops))
+            return true;
+    return false;
+}
+
 static void add_rule(struct collx_group *group, const struct collx_rule *rule, enum collx_kind kind)
 {
     const struct collx_algorithm *algorithm;
@@ -37,15 +49,19 @@ static void add_rule(struct collx_group *group, const struct collx_rule *rule, e
 
     if (collx_rule_fits(rule, &group->facts, group->name, kind, why, sizeof why))
         return;
-    for (uint32_t i = 0; (use = collx_rule_use(rule, kind, i)); i++)
-        if (!collx_use_fits(rule, use, &group->facts, kind, 0, &algorithm, why, sizeof why) &&
-            algorithm)
-            group->candidate[group->candidates++] = (struct collx_group_candidate){
-                .kind = kind,
-                .bytes = rule->bytes,
-                .ops = rule->ops,
-                .attached = attach_once(group, algorithm, &use->args[kind]),
-            };
+    for (uint32_t i = 0; (use = collx_rule_use(rule, kind, i)); i++) {
+        if (collx_use_fits(rule, use, &group->facts, kind, 0, &algorithm, why, sizeof why) ||
+            !algorithm)
+            continue;
+        const struct collx_group_candidate candidate = {
+            .kind = kind,
+            .bytes = rule->bytes,
+            .ops = rule->ops,
+            .attached = attach_once(group, algorithm, &use->args[kind]),
+        };
+        if (!is_known(group, &candidate))
+            group->candidate[group->candidates++] = candidate;
+    }
 }
 
 int collx_group_list(struct collx_group *group, const struct collx_policy *policy)

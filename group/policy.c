@@ -3,6 +3,7 @@
 #include "group/state.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,13 @@ static void report(void *ctx, const char *message)
 static int read_file(const char *path, struct collx_policy *policy, char *why, size_t size)
 {
     struct said said = {why, size};
-    void *handle = dlopen("libcollx-policy.so", RTLD_NOW | RTLD_LOCAL);
+    char library[PATH_MAX] = "libcollx-policy.so";
+    Dl_info self;
+
+    if (dladdr((void *)collx_group_create, &self) && strrchr(self.dli_fname, '/'))
+        snprintf(library, sizeof library, "%.*s/libcollx-policy.so",
+                 (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname);
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     collx_policy_read_fn *read =
         handle ? (collx_policy_read_fn *)dlsym(handle, COLLX_POLICY_READ) : NULL;
 

@@ -87,20 +87,23 @@ static int transfer(void *context, const struct collx_group_message *messages, i
     struct pollfd fds[2 * RANKS_MAX];
     int open = count;
 
-    memset(self->done, 0, sizeof self->done);
+    for (int i = 0; i < 2 * RANKS_MAX; i++) {
+        self->done[i] = 0;
+        fds[i] = (struct pollfd){.fd = -1};
+    }
     while (open) {
-        for (int i = 0; i < count; i++)
-            fds[i] = (struct pollfd){
-                .fd = self->done[i] < length_of(&messages[i]) ? self->socket[messages[i].rank] : -1,
-                .events = messages[i].sends ? POLLOUT : POLLIN};
-        if (poll(fds, (unsigned)count, -1) < 0 && errno != EINTR)
-            return -errno;
         open = 0;
         for (int i = 0; i < count; i++) {
+            const bool through = self->done[i] == length_of(&messages[i]);
+            fds[i].fd = through ? -1 : self->socket[messages[i].rank];
+            fds[i].events = messages[i].sends ? POLLOUT : POLLIN;
+            open += !through;
+        }
+        if (open && poll(fds, 2 * RANKS_MAX, -1) < 0 && errno != EINTR)
+            return -errno;
+        for (int i = 0; i < count; i++)
             if (fds[i].fd >= 0 && fds[i].revents && move(fds[i].fd, &messages[i], &self->done[i]))
                 return -ECONNRESET;
-            open += self->done[i] < length_of(&messages[i]);
-        }
     }
     return 0;
 }

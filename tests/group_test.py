@@ -58,11 +58,15 @@ main([
     ("sizes go as a policy says", works(
         3, 0, {"allreduce": "^ordered, shm"},
         ["{match: {collective: allreduce, bytes: ..1KiB}, use: [ordered]}", "use: [shm]"])),
-    ("two nodes by shared memory", works(4, 2, {"barrier": r"^nx \(.* cross by shm\)"})),
+    ("two nodes by shared memory", works(4, 2, {
+        "barrier": r"^nx \(.* cross by shm\)", "bcast": r"^nx \(.* crosses by shm\)",
+        "allreduce": r"^nx \(.* crosses by shm\), ordered$"})),
     ("nodes dealt out, by messages", works(
-        5, -2, {"barrier": r"^hsb \(.* cross by p2p\)"}, ["use: [hsb(over=p2p)]"], most=3000)),
+        5, -2, {"barrier": r"^hsb \(.* cross by p2p\)", "bcast": r"^hsb \(.* crosses by p2p\), nx",
+                "allreduce": r"^hsb \(.* crosses by p2p\), nx"}, ["use: [hsb(over=p2p)]"], most=3000)),
     ("a rank a node, by Dolphin's, without sockets", works(
-        4, 1, {"barrier": r"^nx \(.* cross by sisci\)"}, fail=10,
+        4, 1, {"barrier": r"^nx \(.* cross by sisci\)", "bcast": r"^nx \(.* crosses by sisci\)",
+               "allreduce": r"^nx \([^()]* crosses by sisci\)$"}, fail=10,
         env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])
