@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """usage: run_nodes.py BUILD MPI LAUNCHER
 
-Barriers between nodes: nx and hsb, in all their forms, over all that flags can cross by, with nodes
+Collectives between nodes: nx and hsb, in all their forms, over all that flags can cross by, with nodes
 that COLLX_NODE_SIZE makes of this one.  Dolphin's library is the one that stands in for it, tests/sisci.
 The program is tests/programs/nodes.c; where MPI has to go on, it is that of the conformance tests."""
 
@@ -52,6 +52,30 @@ def barriers(use, ranks, node_size, says, fail=None, rounds=300):
         routes = {(row["route"], row["reason"]) for row in Report(build, trace).json["rows"]
                   if row["collective"] == "MPI_Barrier"}
         check(routes == {(name, "policy")}, f"{routes}")
+        check(not list((folder / "sisci").glob("*")), "files are left behind")
+
+    return case
+
+
+def conforms(use, ranks, node_size, areas, fail=None):
+    """Bcast and Allreduce of all kinds; what the algorithm does not take `ordered` does."""
+
+    def case(folder):
+        env = settings(folder, use, node_size)
+        env["COLLX_POLICY"].write_text(f"version: 1\nrules:\n  - use: [{use}, ordered]\n")
+        if fail is not None:
+            env |= with_standin(folder, fail)
+        trace = folder / "trace"
+        trace.mkdir()
+        result = mpi.run(ranks, [conformance, "--library", "libcollx", "--in-part", *areas],
+                         {**env, "COLLX_TRACE": trace}).expect().expect_quiet()
+        good = re.findall(r"^area (\S+) cases [1-9]\d* failures 0 ", result.out, re.M)
+        check(good == areas, result.out)
+        name = re.match(r"\W*(\w+)", use)[1]
+        routed = {row["collective"] for row in Report(build, trace).json["rows"]
+                  if row["route"] == name}
+        check(routed >= {"MPI_" + area.capitalize() for area in areas if "-" not in area},
+              f"{routed}")
         check(not list((folder / "sisci").glob("*")), "files are left behind")
 
     return case
@@ -121,6 +145,13 @@ main([
     ("nx by windows", barriers("nx(over=rma)", 5, 2, "3 nodes cross by rma", rounds=30)),
     ("hsb by windows, a rank a node", barriers(
         '"hsb(over=rma, f_in=2)"', 4, 1, "4 nodes cross by rma", rounds=30)),
+    ("Bcast and Allreduce: nx by shared memory", conforms(
+        "nx(over=shm)", 5, 2, ["bcast", "allreduce", "allreduce-user"])),
+    ("Bcast and Allreduce: nx by messages", conforms(
+        '"nx(over=p2p, n=2)"', 3, 1, ["bcast", "allreduce-user"])),
+    ("Bcast and Allreduce: hsb by Dolphin's", conforms(
+        '"hsb(over=sisci, f_in=2, f_out=2)"', 4, 1, ["bcast", "allreduce-user"], fail=10)),
+    ("Bcast: nx by windows", conforms("nx(over=rma)", 2, 1, ["bcast"])),
     ("MPI goes on in nx by shared memory", keeps_mpi_going("nx(over=shm)")),
     ("MPI goes on in nx by messages", keeps_mpi_going("nx(over=p2p)")),
     ("one leader cannot", one_leader_cannot),

@@ -1,0 +1,42 @@
+/* Allreduce between nodes whose leaders form a tree.  See allreduce_nodes.h. */
+#include "algorithms/allreduce_nodes.h"
+
+enum { F_IN, F_OUT, OVER };
+
+static int fan(int64_t wanted)
+{
+    return wanted ? (int)wanted : COLLX_HSB_FAN;
+}
+
+static int collx_allreduce_hsb_attach(struct collx_team *team, const struct collx_args *args,
+                                      void *memory, struct collx_slot *slot)
+{
+    const struct collx_reduction reduction = {
+        .tree = true, .n = 2, .f_in = fan(args->value[F_IN]), .f_out = fan(args->value[F_OUT])};
+
+    return collx_allreduce_nodes_attach(team, &reduction, args->value[OVER], memory, slot);
+}
+
+static const struct collx_param params[] = {
+    [F_IN] = {"f_in", "children that a node hears from", COLLX_HSB_FAN, 2, 1 << 20, NULL},
+    [F_OUT] = {"f_out", "children that a node tells the result", COLLX_HSB_FAN, 2, 1 << 20, NULL},
+    [OVER] = COLLX_OVER_PARAM,
+    {NULL, NULL, 0, 0, 0, NULL},
+};
+
+const struct collx_algorithm collx_allreduce_hsb = {
+    .name = "hsb",
+    .help = "in rank order; contributions go up a tree of leaders of nodes, and the result down",
+    .needs = "memory that the ranks of a node share; 1 MiB in all ranks together, elements of at "
+             "most 4 KiB",
+    .kind = COLLX_ALLREDUCE,
+    .rank_order = true,
+    .params = params,
+    .query = collx_allreduce_nodes_query,
+    .space = collx_allreduce_nodes_space,
+    .attach = collx_allreduce_hsb_attach,
+    .connect = collx_allreduce_nodes_connect,
+    .takes = collx_allreduce_nodes_takes,
+    .describe = collx_allreduce_nodes_describe,
+    .detach = collx_allreduce_nodes_detach,
+};

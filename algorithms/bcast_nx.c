@@ -1,0 +1,37 @@
+/* Bcast between nodes in the rounds of nx: whoever has the data writes it to n - 1 others a round.
+ * See bcast_nodes.h. */
+#include "algorithms/bcast_nodes.h"
+
+enum { N, OVER };
+
+static int collx_bcast_nx_attach(struct collx_team *team, const struct collx_args *args,
+                                 void *memory, struct collx_slot *slot)
+{
+    const int nodes = collx_leaders_count(team);
+    const int n = args->value[N] ? (int)args->value[N] : collx_nx_default(nodes);
+    const struct collx_fanout fanout = {.nodes = nodes, .n = n < 2 ? 2 : n, .rounds = true};
+
+    return collx_bcast_nodes_attach(team, &fanout, args->value[OVER], memory, slot);
+}
+
+static const struct collx_param params[] = {
+    [N] = {"n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",
+           0, 0, 1 << 20, NULL},
+    [OVER] = COLLX_OVER_PARAM,
+    {NULL, NULL, 0, 0, 0, NULL},
+};
+
+const struct collx_algorithm collx_bcast_nx = {
+    .name = "nx",
+    .help =
+        "in pieces between leaders of nodes, to n - 1 others a round, and through shared memory",
+    .needs = "memory that the ranks of a node share",
+    .kind = COLLX_BCAST,
+    .params = params,
+    .query = collx_bcast_nodes_query,
+    .space = collx_bcast_nodes_space,
+    .attach = collx_bcast_nx_attach,
+    .connect = collx_bcast_nodes_connect,
+    .describe = collx_bcast_nodes_describe,
+    .detach = collx_bcast_nodes_detach,
+};
