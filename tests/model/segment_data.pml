@@ -9,6 +9,8 @@
  *            5. store the acknowledgement; check
  *
  * ONE_LINE:  data and flag are in one line and stored by one copy(): they arrive together
+ * STREAM:    as ONE_LINE, each slot with a flag of its own, and acknowledged every other time
+ *            (algorithms/seg_streams.h)
  * PIPELINE:  one check a round, for the data of this one and the flag of the one before
  *
  * What is read is the data of this epoch, and nobody waits for ever.
@@ -18,8 +20,12 @@
  * ok: READERS=1 SLOTS=2
  * ok: READERS=2 SLOTS=2 ONE_LINE
  * ok: READERS=1 SLOTS=2 PIPELINE
+ * ok: READERS=1 SLOTS=4 STREAM
+ * ok: READERS=2 SLOTS=2 STREAM
  * fails: assertion: READERS=1 SLOTS=2 ONE_CHECK         one check for the data and its flag
  * fails: assertion: READERS=1 SLOTS=2 ONE_LINE NO_ACK   1 is left out
+ * fails: assertion: READERS=1 SLOTS=4 STREAM NO_ACK
+ * fails: deadlock: READERS=1 SLOTS=1 STREAM             too few slots for acknowledging so seldom
  * fails: assertion: READERS=1 SLOTS=2 ACK_FIRST         5 before the data is read
  * fails: deadlock: READERS=1 SLOTS=2 UNCHECKED_ACK      5 without the check
  * fails: deadlock: READERS=1 SLOTS=1 PIPELINE           the data waits for the flag, which goes with it
@@ -27,7 +33,16 @@
 #define EPOCHS 8
 #define reached(value, epoch) ((value + 2 * EPOCHS - (epoch)) % EPOCHS < EPOCHS / 2)
 byte data[READERS * SLOTS];
+#ifdef STREAM
+#define ONE_LINE
+#define tells(epoch) ((epoch) % 2 == 0)
+byte flag[READERS * SLOTS];
+#define flag_of(reader, epoch) flag[(reader) * SLOTS + (epoch) % SLOTS]
+#else
+#define tells(epoch) true
 byte flag[READERS];
+#define flag_of(reader, epoch) flag[reader]
+#endif
 byte acknowledged[READERS];
 #define place(reader, epoch) data[(reader) * SLOTS + (epoch) % SLOTS]
 
@@ -63,7 +78,7 @@ inline store_data(epoch)
 inline store_flags(epoch)
 {
     do
-    :: i < READERS -> store(flag[i], epoch); i++
+    :: i < READERS -> store(flag_of(i, epoch), epoch); i++
     :: else -> i = 0; break
     od
 }
@@ -76,7 +91,7 @@ inline store_lines(epoch)
         :: true
         :: d_step {
                 place(i, epoch) = epoch;
-                flag[i] = epoch
+                flag_of(i, epoch) = epoch
             }
         fi;
         i++
@@ -95,7 +110,7 @@ inline data_arrive(epoch)
 inline flags_arrive(epoch)
 {
     do
-    :: i < READERS -> flag[i] = epoch; i++
+    :: i < READERS -> flag_of(i, epoch) = epoch; i++
     :: else -> i = 0; break
     od
 }
@@ -168,7 +183,7 @@ active [READERS] proctype reader()
 
     do
     :: e = (e + 1) % EPOCHS;
-        reached(flag[me], e);
+        reached(flag_of(me, e), e);
 #ifdef ACK_FIRST
         store_checked(acknowledged[me], e);
 #endif
@@ -176,7 +191,10 @@ active [READERS] proctype reader()
 #ifdef UNCHECKED_ACK
         store(acknowledged[me], e)
 #elif !defined ACK_FIRST
-        store_checked(acknowledged[me], e) /* 5 */
+        if /* 5 */
+        :: tells(e) -> store_checked(acknowledged[me], e)
+        :: else
+        fi
 #else
         skip
 #endif
