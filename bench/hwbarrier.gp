@@ -11,7 +11,7 @@ set format y '%g'
 set grid xtics ytics lc rgb '#dddddd' lw 0.6
 set border 3 lc rgb '#777777'
 set tics nomirror textcolor rgb '#333333'
-set key outside bottom center horizontal reverse Left samplen 2
+set key outside bottom center horizontal maxrows 2 reverse Left samplen 2
 set xlabel 'nodes'
 set xrange [1.8 : 6.2]
 set xtics 1

@@ -8,12 +8,14 @@ extern "C" {
 extern const collx_algorithm collx_barrier_hwbarrier;
 }
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -256,6 +258,29 @@ TEST_F(HwBarrier, ThreadsUseOnePort)
                   std::string result = barriers(self, 200);
                   thread.join();
                   return result + wrong;
+              }));
+}
+
+/* A child that frees what it has of MPI, as its copy of the program may when it ends, has not got
+ * the port: its parent goes on, and nobody else gets the channel. */
+TEST_F(HwBarrier, AChildLeavesThePortAlone)
+{
+    BOARD(board, channels, 2);
+
+    EXPECT_EQ("", run(specs(board, 2), {0, 1}, [&](Rank &self) -> std::string {
+                  int status = -1;
+                  pid_t child = fork();
+                  if (child == 0) {
+                      self.algorithm->detach(self.slot.state);
+                      _exit(0);
+                  }
+                  if (waitpid(child, &status, 0) != child || status)
+                      return "the child ended with status " + std::to_string(status);
+                  std::string result = barriers(self, 20);
+                  Bar other(board.spec(static_cast<unsigned>(self.team.rank)));
+                  if (other.attach(0, 3, static_cast<unsigned>(self.team.rank)) != -EBUSY)
+                      return "somebody else was given the channel";
+                  return result.empty() ? barriers(self, 20) : result;
               }));
 }
 
