@@ -71,7 +71,8 @@ LD_PRELOAD={build}/libcollx.so exec "$@"
 """)
     script.chmod(0o755)
     words = [str(memory) if word == "MEMORY" else word for word in arguments]
-    return [script, *words], {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": node_size, **(env or {})}
+    return [script, *words], {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": node_size, "COLLX_AT_ONCE": "on",
+                              **(env or {})}
 
 
 def world(err):
