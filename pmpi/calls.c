@@ -216,7 +216,7 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     int error = collx_call_mpi(kind, call);
     if (counts(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
-        if (comm != &collx_comm_unknown)
+        if (comm != &collx_comm_unknown && !comm->inter)
             count(comm, kind, call);
     }
     return error;

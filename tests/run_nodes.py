@@ -23,7 +23,8 @@ def settings(folder, use, node_size, env=None):
     policy = folder / "policy.yaml"
     policy.write_text(f'version: 1\nrules:\n  - {{match: {{collective: barrier}}, use: [{use}]}}\n'
                       "  - use: [shm]\n")
-    return {"LD_PRELOAD": collx, "COLLX_POLICY": policy, "COLLX_NODE_SIZE": node_size, **(env or {})}
+    return {"LD_PRELOAD": collx, "COLLX_POLICY": policy, "COLLX_NODE_SIZE": node_size,
+            "COLLX_AT_ONCE": "on", **(env or {})}
 
 
 def with_standin(folder, fail):
