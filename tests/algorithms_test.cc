@@ -38,13 +38,6 @@ std::string name_of(const testing::TestParamInfo<Case> &info)
            (c.packages ? "_on_" + std::to_string(c.packages) + "_packages" : "") + c.form;
 }
 
-/* ThreadSanitizer makes everything ten to twenty times slower, and sees a race in few rounds. */
-#ifdef __SANITIZE_THREAD__
-const int slower = 10;
-#else
-const int slower = 1;
-#endif
-
 /* The initial parameters, and each value of each that has words; but for what makes a difference
  * between nodes alone. */
 std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *algorithm)

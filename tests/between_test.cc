@@ -24,11 +24,10 @@ namespace
 
 #ifdef __SANITIZE_THREAD__
 constexpr bool sanitized = true;
-constexpr int rounds = 40;
 #else
 constexpr bool sanitized = false;
-constexpr int rounds = 300;
 #endif
+constexpr int rounds = 400 / slower;
 
 struct Form {
     std::string name;

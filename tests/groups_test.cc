@@ -20,12 +20,6 @@ extern const collx_algorithm collx_bcast_shm;
 namespace
 {
 
-#ifdef __SANITIZE_THREAD__
-const int slower = 10;
-#else
-const int slower = 1;
-#endif
-
 using Places = std::vector<collx_place>;
 
 struct Machine {

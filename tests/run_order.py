@@ -76,7 +76,7 @@ def nothing_takes_it(folder):
 def communicators_come_and_go(folder):
     """Each has a communicator of its own for messages: none is left behind, for MPI has only some
     thousands."""
-    job = Job(folder, 2, ["come-and-go", 3000], {"COLLX_NODE_SIZE": 1}, traced=False)
+    job = Job(folder, 2, ["come-and-go", 2500], {"COLLX_NODE_SIZE": 1}, traced=False)
     job.result.expect_quiet()
 
 
@@ -100,7 +100,7 @@ LD_PRELOAD={collx} exec {program} come-and-go 10
 
 
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
-      for ranks in range(1, 10)] + [
+      for ranks in (1, 2, 3, 4, 6, 9)] + [
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),

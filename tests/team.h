@@ -14,6 +14,15 @@ extern "C" {
 #include <string>
 #include <vector>
 
+/* Sanitizers make everything several times slower, and what they look for shows in few rounds. */
+#if defined(__SANITIZE_THREAD__)
+constexpr int slower = 10;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr int slower = 5;
+#else
+constexpr int slower = 1;
+#endif
+
 /* An element for reductions that do not commute: x -> a x + b, modulo 2^64.  Combining two is doing
  * one after the other, which is associative, and exact. */
 struct Affine {
