@@ -86,6 +86,6 @@ int collx_mates_await_release(struct collx_mates *mates, uint64_t value, int by)
                                              .relayed = by >= 0,
                                              .with = mates},
                         value);
-    memcpy(&result, released->payload, sizeof result);
+    memcpy(&result, collx_mates_result(mates, value), sizeof result);
     return result;
 }

@@ -10,8 +10,12 @@
 
 #include <string.h>
 
+/* Nobody releases a value before all have read what was beside the value that is so many less. */
+enum { COLLX_MATES_RESULTS = 8 };
+_Static_assert(COLLX_MATES_RESULTS * sizeof(int) <= COLLX_INLINE, "results lie beside a flag");
+
 struct collx_mates_flags {
-    struct collx_flag released; /* beside it: what to return */
+    struct collx_flag released; /* beside it: what to return, of value v at v mod RESULTS */
     struct collx_flag arrived[];
 };
 
@@ -50,9 +54,14 @@ static inline void collx_mates_arrive(struct collx_mates *mates, uint64_t value)
 /* Until all others have arrived at `value`. */
 void collx_mates_await(struct collx_mates *mates, uint64_t value);
 
+static inline void *collx_mates_result(const struct collx_mates *mates, uint64_t value)
+{
+    return mates->flags->released.payload + value % COLLX_MATES_RESULTS * sizeof(int);
+}
+
 static inline void collx_mates_release(struct collx_mates *mates, uint64_t value, int result)
 {
-    memcpy(mates->flags->released.payload, &result, sizeof result);
+    memcpy(collx_mates_result(mates, value), &result, sizeof result);
     collx_flag_post(mates->team, &mates->flags->released, value);
 }
 
