@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+from boards import running, world
 from job import Report, Result, Skip, check, main, run
 
 build, mpi_name = Path(sys.argv[1]), sys.argv[2]
@@ -128,20 +129,42 @@ def no_windows(folder):
     good(job(2, 2, [rma, "refused"]))
 
 
-def barriers(use, says, nodes, ranks, words=(), rounds=ROUNDS):
-    """Barriers between nodes, and why they cannot be had; the program is that of run_nodes.py."""
+def meet(folder, use, nodes, ranks, words=(), rounds=ROUNDS, env=None, options=()):
+    """Barriers by `use`; the program is that of run_nodes.py."""
+    policy, memory = folder / "policy.yaml", folder / "memory"
+    policy.write_text("version: 1\nrules:\n  - {match: {collective: barrier}, use: "
+                      f"[{use}, pmpi]}}\n  - use: [shm, pmpi]\n")
+    memory.write_bytes(bytes(4096))
+    env = {"LD_PRELOAD": collx, "COLLX_POLICY": policy, "COLLX_VERBOSE": 1, **(env or {})}
+    return good(job(nodes, ranks, [programs / f"nodes-{mpi_name}", memory, rounds], env, words, options))
+
+
+def barriers(use, says, *how):
+    """Barriers between nodes, and why they cannot be had."""
 
     def case(folder):
-        policy, board = folder / "policy.yaml", folder / "board"
-        policy.write_text("version: 1\nrules:\n  - {match: {collective: barrier}, use: "
-                          f"[{use}, pmpi]}}\n  - use: [shm, pmpi]\n")
-        board.write_bytes(bytes(4096))
-        env = {"LD_PRELOAD": collx, "COLLX_POLICY": policy, "COLLX_VERBOSE": 1}
-        result = good(job(nodes, ranks, [programs / f"nodes-{mpi_name}", board, rounds], env, words))
+        result = meet(folder, use, *how)
         said = [line for line in result.err.splitlines() if says in line]
         check(said, f"nobody said: {says}\n{result.err}")
 
     return case
+
+
+def by_ports(folder):
+    """Each node has a parallel port of its own to the emulated board, by the same name on all of them."""
+    port, trace = "/dev/shm/parport0", folder / "trace"
+    trace.mkdir()
+    with running(build, "channels", 3, folder, ports=True) as board:
+        plug = f"node=$(hostname | tr -d n) && : >{port} && mount --bind {board.place}/parport$node {port}"
+        result = meet(folder, "hwbarrier", 3, 2, options=["-b", plug],
+                      env={"COLLX_HWBARRIER": f"ppdev:{port},channels=4", "COLLX_AT_ONCE": "on",
+                           "COLLX_TRACE": trace})
+    check(world(result.err) == 0, result.err)
+    check("MPI_COMM_WORLD: leaders of 3 nodes" in result.err, result.err)
+    rows = [row for row in Report(build, trace).json["rows"]
+            if row["collective"] == "MPI_Barrier" and row["comm"] == "MPI_COMM_WORLD"]
+    check({(row["route"], row["reason"]) for row in rows} == {("hwbarrier", "policy")}, f"{rows}")
+    check(sum(row["calls"] for row in rows) >= 6 * ROUNDS, f"{rows}")
 
 
 main([
@@ -162,4 +185,5 @@ main([
     *([(f"{mpi_name}: nx without windows",
         barriers("nx(over=rma)", "over TCP it needs mpirun --mca osc pt2pt", 2, 1))]
       if mpi_name == "openmpi" else []),
+    (f"{mpi_name}: hwbarrier by ports", by_ports),
 ])

@@ -11,50 +11,15 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
-from job import Mpi, Report, Skip, check, main
+from boards import running, world
+from job import Mpi, Report, check, main
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 mpi = Mpi(mpi_name, launcher)
 program = build / "tests" / "programs" / f"nodes-{mpi_name}"
 conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
-
-
-class Board:
-    """An emulated board that runs, and the way to it."""
-
-    def __init__(self, kind, nodes, place, ports):
-        self.spec = (f"ppdev:{place}/parport$node" if ports else f"emu:{place},node=$node") + (
-            f",nodes={nodes}" if kind == "single" else ",channels=4")
-        emulator = build / "hw" / "emulator" / f"collx-hwemu-{kind}"
-        if not emulator.exists():
-            raise Skip("no emulator: it needs verilator, Debian's package of that name")
-        if ports and not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            raise Skip("no right to /dev/fuse")
-        if ports:
-            place.mkdir()
-        self.process = subprocess.Popen([emulator, f"--nodes={nodes}", place] + ["--ports"] * ports,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if not self.process.stdout.readline():
-            why = self.process.communicate()[1]
-            if ports:
-                raise Skip(f"FUSE cannot mount here, or was not there to build the emulator: {why}")
-            check(False, f"the emulator does not start: {why}")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.communicate()
-
-
-@contextmanager
-def running(kind, nodes, folder, ports=False):
-    board = Board(kind, nodes, folder / "wires", ports)
-    try:
-        yield board
-    finally:
-        board.stop()
 
 
 def job(folder, board, node_size, arguments, env=None, before=""):
@@ -75,13 +40,6 @@ LD_PRELOAD={build}/libcollx.so exec "$@"
                               **(env or {})}
 
 
-def world(err):
-    """Where MPI_COMM_WORLD's leaders meet: the number of the channel, or None."""
-    found = re.search(r"^collx: hwbarrier of barrier on MPI_COMM_WORLD: leaders of \d+ nodes meet at "
-                      r"channel (\d+) of", err, re.M)
-    return int(found[1]) if found else None
-
-
 def barriers(kind, ranks, node_size, others):
     """Of MPI_COMM_WORLD all go this way; what is said of other communicators matches `others`.  And
     what a job has had can be had by one on other nodes."""
@@ -90,7 +48,7 @@ def barriers(kind, ranks, node_size, others):
         nodes = -(-ranks // node_size)
         trace = folder / "trace"
         trace.mkdir()
-        with running(kind, nodes, folder) as board:
+        with running(build, kind, nodes, folder) as board:
             command, env = job(folder, board, node_size, [program, "MEMORY", 100],
                                {"COLLX_VERBOSE": 1})
             result = mpi.run(ranks, command, {**env, "COLLX_TRACE": trace}).expect()
@@ -112,7 +70,7 @@ def barriers(kind, ranks, node_size, others):
 
 def conforms(areas, ranks, node_size):
     def case(folder):
-        with running("channels", ranks // node_size, folder) as board:
+        with running(build, "channels", ranks // node_size, folder) as board:
             command, env = job(folder, board, node_size,
                                [conformance, "--library", "libcollx", *areas])
             result = mpi.run(ranks, command, env).expect().expect_quiet()
@@ -125,7 +83,7 @@ def conforms(areas, ranks, node_size):
 
 def one_cannot(folder):
     """Then nobody does; the next of the rule is taken, and why is said."""
-    with running("channels", 3, folder) as board:
+    with running(build, "channels", 3, folder) as board:
         command, env = job(folder, board, 1, [program, "MEMORY", 20], {"COLLX_VERBOSE": 1},
                            before="[ $node = 2 ] && unset COLLX_HWBARRIER")
         result = mpi.run(3, command, env).expect()
@@ -170,7 +128,7 @@ def two_jobs(kind, late, said, other):
     was killed with all nodes but one arrived, a third, which nothing may release early."""
 
     def case(folder):
-        with running(kind, 3, folder) as board:
+        with running(build, kind, 3, folder) as board:
             verbose = {"COLLX_VERBOSE": 1, "COLLX_STALL": "1s"}
             first = Running(3, *job(folder, board, 1, [program, "late", late, 60], verbose))
             try:
@@ -201,7 +159,7 @@ def has_another_channel(err):
 
 def the_board_fails(folder):
     """The error handler, which is the usual one, ends the job."""
-    with running("single", 2, folder, ports=True) as board:
+    with running(build, "single", 2, folder, ports=True) as board:
         run = Running(2, *job(folder, board, 1, [program, "late", 1, 50],
                               {"COLLX_STALL": "1s"}))
         try:
