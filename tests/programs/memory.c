@@ -110,7 +110,17 @@ static void barriers(MPI_Comm comm, int count)
  * long one among few, or by few over a long time on one of the ranks. */
 static void brief(int count)
 {
+    int room[8] = {rank == 0 ? 7 : 0};
+    MPI_Datatype every_other;
     MPI_Comm comm;
+
+    /* Before anything is set up: a call that takes some asking to be understood. */
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    comm = named("typed", 0);
+    CHECK(MPI_Bcast(room, 1, every_other, 0, comm) == MPI_SUCCESS && room[0] == 7);
+    MPI_Comm_free(&comm);
+    MPI_Type_free(&every_other);
 
     for (int i = 0; i < count; i++)
         barriers(named("brief", 0), 15);
