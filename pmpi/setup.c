@@ -35,6 +35,7 @@
 #include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
+#include "pmpi/setup.h"
 #include "pmpi/trace.h"
 #include "pmpi/where.h"
 #include "trace/recorder.h"
@@ -61,36 +62,9 @@ struct hello {
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 _Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
-/* A piece of work that the plan asks for: an algorithm with its parameters. */
-struct wanted {
-    int algorithm; /* index into collx_algorithms */
-    struct collx_args args;
-    size_t space;
-};
-
-enum { WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
-
 /* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
  * themselves. */
 #define REFUSED_ALL ((uint64_t)1 << 63)
-
-/* One setup, while it lasts. */
-struct setup {
-    struct collx_comm *comm;
-    const struct collx_policy *policy;
-    struct collx_policy received;            /* from rank 0 */
-    struct collx_where *where;               /* [size] */
-    struct collx_place *places;              /* [size] */
-    struct collx_member *members;            /* [size], to work in */
-    int *node;                               /* [size] */
-    struct collx_segment_address *addresses; /* [size], of leaders */
-    struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
-    int count[COLLX_ROUTED];
-    struct wanted wanted[WANTED];
-    size_t wanted_count;
-    struct collx_refused refused;
-    uint64_t too_large; /* of those, what was refused for its memory */
-};
 
 /* Everything that must be equal for two processes to work together. */
 static uint64_t collx_version(void)
@@ -102,7 +76,8 @@ static uint64_t collx_version(void)
 
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
  * ranks, where they do not go on; or an MPI error. */
-static int say_hello(struct collx_comm *comm, struct setup *setup, bool due, struct hello *hello)
+static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool due,
+                     struct hello *hello)
 {
     uint64_t version = collx_version();
     uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
@@ -142,7 +117,7 @@ static void find_own_node(struct collx_comm *comm)
 }
 
 /* 2. */
-static int exchange(struct setup *setup, const struct hello *hello)
+static int exchange(struct collx_setup *setup, const struct hello *hello)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_where own = collx_where_own(comm);
@@ -170,7 +145,7 @@ static int exchange(struct setup *setup, const struct hello *hello)
 }
 
 /* 3. */
-static void plan(struct setup *setup)
+static void plan(struct collx_setup *setup)
 {
     struct collx_comm *comm = setup->comm;
 
@@ -191,18 +166,18 @@ static void plan(struct setup *setup)
 
 /* `algorithm`, unless that is NULL, is wanted with these parameters: maybe known already.  Returns
  * how much of the segment it adds. */
-static size_t want(struct setup *setup, const struct collx_algorithm *algorithm,
+static size_t want(struct collx_setup *setup, const struct collx_algorithm *algorithm,
                    const struct collx_args *args)
 {
-    struct wanted *wanted = &setup->wanted[setup->wanted_count];
+    struct collx_wanted *wanted = &setup->wanted[setup->wanted_count];
     bool known = !algorithm;
 
-    for (const struct wanted *each = setup->wanted; each < wanted && !known; each++)
+    for (const struct collx_wanted *each = setup->wanted; each < wanted && !known; each++)
         known = collx_algorithms[each->algorithm] == algorithm &&
                 !memcmp(&each->args, args, sizeof each->args);
     if (known)
         return 0;
-    *wanted = (struct wanted){.args = *args};
+    *wanted = (struct collx_wanted){.args = *args};
     while (collx_algorithms[wanted->algorithm] != algorithm)
         wanted->algorithm++;
     if (algorithm->space)
@@ -214,7 +189,7 @@ static size_t want(struct setup *setup, const struct collx_algorithm *algorithm,
 
 /* What the plan asks for, each piece once, and the size of the segment for all of them; 0: they
  * need none. */
-static size_t list_wanted(struct setup *setup)
+static size_t list_wanted(struct collx_setup *setup)
 {
     size_t size = 0;
 
@@ -229,13 +204,13 @@ static size_t list_wanted(struct setup *setup)
 }
 
 /* Before the memory of the segment is allocated. */
-static void place(const struct setup *setup)
+static void place(const struct collx_setup *setup)
 {
     const struct collx_comm *comm = setup->comm;
     char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
 
     for (size_t i = 0; i < setup->wanted_count && comm->facts.numa_nodes > 1; i++) {
-        const struct wanted *wanted = &setup->wanted[i];
+        const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
 
         if (algorithm->place)
@@ -245,7 +220,7 @@ static void place(const struct setup *setup)
 }
 
 /* Everybody hears where the leader of its node has its segment. */
-static int find_segment(struct setup *setup, struct collx_segment_address *address)
+static int find_segment(struct collx_setup *setup, struct collx_segment_address *address)
 {
     struct collx_comm *comm = setup->comm;
 
@@ -257,7 +232,7 @@ static int find_segment(struct setup *setup, struct collx_segment_address *addre
 }
 
 /* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
-static int map_segment(struct setup *setup, size_t size, int *failed)
+static int map_segment(struct collx_setup *setup, size_t size, int *failed)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_segment_address address = {0};
@@ -278,7 +253,7 @@ static int map_segment(struct setup *setup, size_t size, int *failed)
 }
 
 /* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
-static void attach(struct setup *setup)
+static void attach(struct collx_setup *setup)
 {
     struct collx_comm *comm = setup->comm;
     size_t offset = sizeof(struct collx_crowd);
@@ -287,7 +262,7 @@ static void attach(struct setup *setup)
         collx_crowd_join(comm->segment);
     comm->attached = calloc(setup->wanted_count, sizeof *comm->attached);
     for (size_t i = 0; i < setup->wanted_count; i++) {
-        const struct wanted *wanted = &setup->wanted[i];
+        const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         struct collx_attached *attached = &comm->attached[comm->attached_count];
         void *memory = wanted->space && comm->segment ? (char *)comm->segment + offset : NULL;
@@ -313,7 +288,8 @@ static void attach(struct setup *setup)
 
 /* With these parameters.  Where there are too many such, with any: that is the same on all ranks.
  */
-static void refuse_use(struct setup *setup, const struct collx_attached *attached, const char *why)
+static void refuse_use(struct collx_setup *setup, const struct collx_attached *attached,
+                       const char *why)
 {
     struct collx_refused *refused = &setup->refused;
 
@@ -332,9 +308,9 @@ static void refuse_use(struct setup *setup, const struct collx_attached *attache
 
 /* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere;
  * then *again.  0 or an MPI error. */
-static int connect(struct setup *setup, bool *again)
+static int connect(struct collx_setup *setup, bool *again)
 {
-    enum { WORDS = (WANTED + 63) / 64 };
+    enum { WORDS = (COLLX_WANTED + 63) / 64 };
     _Static_assert(WORDS <= (int)COLLX_AGREE_WORDS, "they are agreed on at once");
     struct collx_comm *comm = setup->comm;
     uint64_t failed[WORDS] = {0};
@@ -376,26 +352,22 @@ static void detach(struct collx_comm *comm)
     collx_segment_close(comm);
 }
 
-/* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
- * limit of ours is none that the system has. */
-enum { LIMIT_NODE = 0, LIMIT_COMM = E2BIG, ERRORS = 63 };
-
 static uint64_t error_bit(int failed)
 {
-    int bit = failed == -EDQUOT ? LIMIT_NODE : -failed < ERRORS ? -failed : EIO;
+    int bit = failed == -EDQUOT ? COLLX_LIMIT_NODE : -failed < COLLX_LIMIT_ERRORS ? -failed : EIO;
 
     return failed ? (uint64_t)1 << bit : 0;
 }
 
 /* 5.  `errors`: of any rank. */
-static void refuse_unshared(struct setup *setup, uint64_t errors)
+static void refuse_unshared(struct collx_setup *setup, uint64_t errors)
 {
-    const uint64_t limits = (uint64_t)1 << LIMIT_NODE | (uint64_t)1 << LIMIT_COMM;
-    const struct wanted *largest = setup->wanted;
+    const uint64_t limits = (uint64_t)1 << COLLX_LIMIT_NODE | (uint64_t)1 << COLLX_LIMIT_COMM;
+    const struct collx_wanted *largest = setup->wanted;
     uint64_t refused = 0;
 
-    for (const struct wanted *each = setup->wanted; each < setup->wanted + setup->wanted_count;
-         each++) {
+    for (const struct collx_wanted *each = setup->wanted;
+         each < setup->wanted + setup->wanted_count; each++) {
         if (each->space)
             refused |= (uint64_t)1 << each->algorithm;
         if (each->space > largest->space)
@@ -407,39 +379,8 @@ static void refuse_unshared(struct setup *setup, uint64_t errors)
     setup->too_large |= refused;
 }
 
-/* Rank 0 says for all why there is no memory to share.  A limit is reached again and again in a
- * program that makes many communicators, and is spoken of once. */
-static void report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
-{
-    static bool node_said, comm_said;
-    const int bit = __builtin_ctzll(errors);
-    const size_t kib = size / 1024;
-
-    if (comm->rank != 0)
-        return;
-    if (bit == LIMIT_NODE)
-        collx_warn_once(&node_said,
-                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY is used up), "
-                        "so some or all of its collectives stay with the MPI library, and so it "
-                        "will be with others. Raise it, or free communicators; COLLX_VERBOSE=1 "
-                        "tells which",
-                        comm->label, kib);
-    else if (bit == LIMIT_COMM)
-        collx_warn_once(&comm_said,
-                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY_COMM is "
-                        "less), so some or all of its collectives stay with the MPI library. Raise "
-                        "it; COLLX_VERBOSE=1 tells which",
-                        comm->label, kib);
-    else
-        collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go "
-                   "another way. %s",
-                   comm->label, kib, strerror(bit),
-                   bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
-                                                  : "collx info tells what shm needs");
-}
-
 /* 3 to 5, once.  *again is the same on all ranks.  0 or an MPI error. */
-static int try_plan(struct setup *setup, bool *again)
+static int try_plan(struct collx_setup *setup, bool *again)
 {
     struct collx_comm *comm = setup->comm;
     uint64_t before = setup->refused.algorithms;
@@ -460,7 +401,7 @@ static int try_plan(struct setup *setup, bool *again)
     setup->refused.algorithms = words[0];
     collx_segment_opened(comm);
     if (!error && words[1]) {
-        report_unshared(comm, size, words[1]);
+        collx_setup_report_unshared(comm, size, words[1]);
         refuse_unshared(setup, words[1]);
     }
     *again = setup->refused.algorithms != before;
@@ -474,7 +415,7 @@ static int try_plan(struct setup *setup, bool *again)
 }
 
 /* 2 to 5.  0, or why nothing comes of it, which is the same on all ranks. */
-static int agree(struct setup *setup, const struct hello *hello)
+static int agree(struct collx_setup *setup, const struct hello *hello)
 {
     bool again = true;
     int error = exchange(setup, hello);
@@ -487,7 +428,7 @@ static int agree(struct setup *setup, const struct hello *hello)
     return error;
 }
 
-static void setup_destroy(struct setup *setup)
+static void setup_destroy(struct collx_setup *setup)
 {
     if (!setup)
         return;
@@ -499,9 +440,9 @@ static void setup_destroy(struct setup *setup)
     free(setup);
 }
 
-static struct setup *setup_create(struct collx_comm *comm)
+static struct collx_setup *setup_create(struct collx_comm *comm)
 {
-    struct setup *setup = calloc(1, sizeof *setup);
+    struct collx_setup *setup = calloc(1, sizeof *setup);
 
     if (!setup)
         return NULL;
@@ -520,81 +461,8 @@ static struct setup *setup_create(struct collx_comm *comm)
     return setup;
 }
 
-static void explain_line(void *ctx, const char *line)
-{
-    (void)ctx;
-    collx_warn("%s", line);
-}
-
-static void explain_memory(const struct setup *setup)
-{
-    const struct collx_comm *comm = setup->comm;
-    const double mib = 1 << 20;
-
-    if (comm->segment)
-        collx_warn(
-            "memory of %s: its ranks share %.2f MiB%s; rank 0 has taken %.2f of its %.2f MiB "
-            "of COLLX_MEMORY",
-            comm->label, (double)comm->segment_size / mib,
-            comm->facts.nodes > 1 ? " on each node" : "", (double)collx_segments_taken() / mib,
-            (double)collx_segment_share(comm) / mib);
-    for (int i = 0; collx_algorithms[i] && i < 63; i++)
-        if (setup->too_large >> i & 1)
-            collx_warn("memory of %s: not enough for %s of %s", comm->label,
-                       collx_algorithms[i]->name, collx_kind_name(collx_algorithms[i]->kind));
-}
-
-static void explain(const struct setup *setup)
-{
-    struct collx_comm *comm = setup->comm;
-    char text[COLLX_WHY_MAX];
-
-    for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
-                             &setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
-    if (comm->segment)
-        collx_warn(
-            "waiting on %s: %s", comm->label,
-            collx_crowd_explain(comm->segment, comm->node_ranks, &comm->team, text, sizeof text));
-    for (int i = 0; i < comm->attached_count; i++) {
-        const struct collx_attached *attached = &comm->attached[i];
-
-        if (!attached->algorithm->describe)
-            continue;
-        attached->algorithm->describe(attached->slot.state, text, sizeof text);
-        collx_warn("%s of %s on %s: %s", attached->algorithm->name,
-                   collx_kind_name(attached->algorithm->kind), comm->label, text);
-    }
-    explain_memory(setup);
-}
-
-/* What the policy demands and nothing can do is not done in silence.  `error`: nothing was set up.
- */
-static void report_unordered(const struct collx_comm *comm, const struct setup *setup, int error)
-{
-    static bool said;
-
-    if (error && comm->rank == 0 && collx_policy_orders(collx_policy_own()))
-        collx_warn_once(&said,
-                        "the policy %s demands order: rank, but the ranks of %s could not agree on "
-                        "their routes: the MPI library combines in an order of its own there. A "
-                        "rank that has no memory left is the likely reason",
-                        collx_policy_own()->source, comm->label);
-    if (error)
-        return;
-    for (int kind = 0; comm->rank == 0 && kind < COLLX_ROUTED; kind++)
-        for (int i = 0; i < setup->count[kind]; i++)
-            if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)
-                collx_warn_once(
-                    &said,
-                    "the policy %s demands order: rank of %s, but nothing that combines "
-                    "so could be set up on %s: the MPI library does it, in an order of "
-                    "its own. COLLX_VERBOSE=1 tells why",
-                    setup->policy->source, collx_kind_name((unsigned)kind), comm->label);
-}
-
 /* 6.  `error`: nothing comes of it. */
-static void conclude(struct collx_comm *comm, struct setup *setup, int error)
+static void conclude(struct collx_comm *comm, struct collx_setup *setup, int error)
 {
     if (!error)
         collx_crowd_decide(comm->segment, comm->node_ranks, &comm->team);
@@ -604,9 +472,9 @@ static void conclude(struct collx_comm *comm, struct setup *setup, int error)
         else
             collx_select_install(comm, (enum collx_kind)kind);
     }
-    report_unordered(comm, setup, error);
+    collx_setup_report_unordered(comm, setup, error);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
-        explain(setup);
+        collx_setup_explain(setup);
     comm->facts.places = comm->team.places = NULL;
     comm->facts.node = comm->team.node = NULL;
 }
@@ -614,7 +482,7 @@ static void conclude(struct collx_comm *comm, struct setup *setup, int error)
 void collx_comm_setup(struct collx_comm *comm, bool due)
 {
     int keep = errno;
-    struct setup *setup = setup_create(comm);
+    struct collx_setup *setup = setup_create(comm);
     struct hello hello;
 
     collx_comm_name(comm);

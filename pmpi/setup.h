@@ -1,0 +1,57 @@
+/* One setup of a communicator, while it lasts, and what is said about it.  For pmpi/setup.c. */
+#ifndef COLLX_PMPI_SETUP_H
+#define COLLX_PMPI_SETUP_H
+
+#include "pmpi/comm.h"
+#include "pmpi/segment.h"
+#include "pmpi/select.h"
+#include "pmpi/where.h"
+#include "policies/policy.h"
+
+#include <errno.h>
+
+/* A piece of work that the plan asks for: an algorithm with its parameters. */
+struct collx_wanted {
+    int algorithm; /* index into collx_algorithms */
+    struct collx_args args;
+    size_t space;
+};
+
+enum { COLLX_WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
+
+/* One setup, while it lasts. */
+struct collx_setup {
+    struct collx_comm *comm;
+    const struct collx_policy *policy;
+    struct collx_policy received;            /* from rank 0 */
+    struct collx_where *where;               /* [size] */
+    struct collx_place *places;              /* [size] */
+    struct collx_member *members;            /* [size], to work in */
+    int *node;                               /* [size] */
+    struct collx_segment_address *addresses; /* [size], of leaders */
+    struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
+    int count[COLLX_ROUTED];
+    struct collx_wanted wanted[COLLX_WANTED];
+    size_t wanted_count;
+    struct collx_refused refused;
+    uint64_t too_large; /* of those, what was refused for its memory */
+};
+
+/* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
+ * limit of ours is none that the system has. */
+enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
+
+/* Rank 0 says for all why there is no memory to share, of `size` bytes; `errors`: one bit or more
+ * of the above.  A limit is reached again and again in a program that makes many communicators, and
+ * is spoken of once. */
+void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors);
+
+/* What the policy demands and nothing can do is not done in silence.  `error`: nothing was set up.
+ */
+void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup,
+                                  int error);
+
+/* For COLLX_VERBOSE: which way the collectives go, how ranks wait, and the memory. */
+void collx_setup_explain(const struct collx_setup *setup);
+
+#endif

@@ -1,0 +1,107 @@
+#include "algorithms/crowd.h"
+#include "base/log.h"
+#include "pmpi/policy.h"
+#include "pmpi/setup.h"
+
+#include <string.h>
+
+void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
+{
+    static bool node_said, comm_said;
+    const int bit = __builtin_ctzll(errors);
+    const size_t kib = size / 1024;
+
+    if (comm->rank != 0)
+        return;
+    if (bit == COLLX_LIMIT_NODE)
+        collx_warn_once(&node_said,
+                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY is used up), "
+                        "so some or all of its collectives stay with the MPI library, and so it "
+                        "will be with others. Raise it, or free communicators; COLLX_VERBOSE=1 "
+                        "tells which",
+                        comm->label, kib);
+    else if (bit == COLLX_LIMIT_COMM)
+        collx_warn_once(&comm_said,
+                        "the ranks of %s cannot share %zu KiB of memory (COLLX_MEMORY_COMM is "
+                        "less), so some or all of its collectives stay with the MPI library. Raise "
+                        "it; COLLX_VERBOSE=1 tells which",
+                        comm->label, kib);
+    else
+        collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go "
+                   "another way. %s",
+                   comm->label, kib, strerror(bit),
+                   bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
+                                                  : "collx info tells what shm needs");
+}
+
+static void explain_line(void *ctx, const char *line)
+{
+    (void)ctx;
+    collx_warn("%s", line);
+}
+
+static void explain_memory(const struct collx_setup *setup)
+{
+    const struct collx_comm *comm = setup->comm;
+    const double mib = 1 << 20;
+
+    if (comm->segment)
+        collx_warn(
+            "memory of %s: its ranks share %.2f MiB%s; rank 0 has taken %.2f of its %.2f MiB "
+            "of COLLX_MEMORY",
+            comm->label, (double)comm->segment_size / mib,
+            comm->facts.nodes > 1 ? " on each node" : "", (double)collx_segments_taken() / mib,
+            (double)collx_segment_share(comm) / mib);
+    for (int i = 0; collx_algorithms[i] && i < 63; i++)
+        if (setup->too_large >> i & 1)
+            collx_warn("memory of %s: not enough for %s of %s", comm->label,
+                       collx_algorithms[i]->name, collx_kind_name(collx_algorithms[i]->kind));
+}
+
+void collx_setup_explain(const struct collx_setup *setup)
+{
+    struct collx_comm *comm = setup->comm;
+    char text[COLLX_WHY_MAX];
+
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
+                             &setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
+    if (comm->segment)
+        collx_warn(
+            "waiting on %s: %s", comm->label,
+            collx_crowd_explain(comm->segment, comm->node_ranks, &comm->team, text, sizeof text));
+    for (int i = 0; i < comm->attached_count; i++) {
+        const struct collx_attached *attached = &comm->attached[i];
+
+        if (!attached->algorithm->describe)
+            continue;
+        attached->algorithm->describe(attached->slot.state, text, sizeof text);
+        collx_warn("%s of %s on %s: %s", attached->algorithm->name,
+                   collx_kind_name(attached->algorithm->kind), comm->label, text);
+    }
+    explain_memory(setup);
+}
+
+void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup,
+                                  int error)
+{
+    static bool said;
+
+    if (error && comm->rank == 0 && collx_policy_orders(collx_policy_own()))
+        collx_warn_once(&said,
+                        "the policy %s demands order: rank, but the ranks of %s could not agree on "
+                        "their routes: the MPI library combines in an order of its own there. A "
+                        "rank that has no memory left is the likely reason",
+                        collx_policy_own()->source, comm->label);
+    if (error)
+        return;
+    for (int kind = 0; comm->rank == 0 && kind < COLLX_ROUTED; kind++)
+        for (int i = 0; i < setup->count[kind]; i++)
+            if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)
+                collx_warn_once(
+                    &said,
+                    "the policy %s demands order: rank of %s, but nothing that combines "
+                    "so could be set up on %s: the MPI library does it, in an order of "
+                    "its own. COLLX_VERBOSE=1 tells why",
+                    setup->policy->source, collx_kind_name((unsigned)kind), comm->label);
+}
