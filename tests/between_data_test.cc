@@ -19,12 +19,6 @@ extern const collx_algorithm collx_allreduce_nx, collx_allreduce_hsb;
 namespace
 {
 
-struct Form {
-    std::string name;
-    const collx_algorithm *algorithm;
-    std::vector<int64_t> params; /* without `over`, the last */
-};
-
 const Form bcasts[] = {
     {"nx", &collx_bcast_nx, {0}},
     {"nx_2", &collx_bcast_nx, {2}},
@@ -52,22 +46,6 @@ const std::vector<int> layouts[] = {
     {0, 1, 1, 2, 2, 2, 3, 3, 4},
 };
 
-struct Case {
-    Way way;
-    Form form;
-    std::vector<int> layout;
-    Ranks kind;
-};
-
-std::string name_of(const testing::TestParamInfo<Case> &info)
-{
-    std::string name = info.param.way.name + "_" + info.param.form.name + "_on";
-
-    for (int node : info.param.layout)
-        name += "_" + std::to_string(node);
-    return name + (info.param.kind == Ranks::threads ? "_threads" : "");
-}
-
 /* Each layout meets each form, and each of them each way, in turn. */
 template <size_t forms> std::vector<Case> cases(const Form (&form)[forms])
 {
@@ -87,47 +65,11 @@ template <size_t forms> std::vector<Case> cases(const Form (&form)[forms])
     return all;
 }
 
-collx_args args_of(const Form &form, collx_over over)
-{
-    collx_args args = {};
-    size_t i = 0;
-
-    for (int64_t value : form.params)
-        args.value[i++] = value;
-    args.value[i] = over;
-    return args;
-}
-
-class Data : public testing::TestWithParam<Case>
-{
-  protected:
-    Data() : environment(GetParam().way.in(folder))
-    {
-    }
-
-    ~Data() override
-    {
-        EXPECT_EQ(folder.files(), std::vector<std::string>()) << "files are left behind";
-    }
-
-    static std::string run(const std::function<std::string(Rank &)> &body)
-    {
-        const Case &c = GetParam();
-        collx_args args = args_of(c.form, c.way.over);
-
-        return run_team(c.form.algorithm, static_cast<int>(c.layout.size()), c.kind, true, body,
-                        &args, nullptr, c.layout);
-    }
-
-    Folder folder;
-    Environment environment;
-};
-
-class BcastData : public Data
+class BcastData : public OnWays
 {
 };
 
-class AllreduceData : public Data
+class AllreduceData : public OnWays
 {
 };
 

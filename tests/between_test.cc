@@ -29,19 +29,13 @@ constexpr bool sanitized = false;
 #endif
 constexpr int rounds = 400 / slower;
 
-struct Form {
-    std::string name;
-    const collx_algorithm *algorithm;
-    int64_t first, second; /* n and mode, or f_in and f_out */
-};
-
 const Form forms[] = {
-    {"nx", &collx_barrier_nx, 0, 0},
-    {"nx_2", &collx_barrier_nx, 2, 0},
-    {"nx_2_exchange", &collx_barrier_nx, 2, 1},
-    {"nx_3_exchange", &collx_barrier_nx, 3, 1},
-    {"hsb", &collx_barrier_hsb, 8, 8},
-    {"hsb_2_3", &collx_barrier_hsb, 2, 3},
+    {"nx", &collx_barrier_nx, {0, 0}},
+    {"nx_2", &collx_barrier_nx, {2, 0}},
+    {"nx_2_exchange", &collx_barrier_nx, {2, 1}},
+    {"nx_3_exchange", &collx_barrier_nx, {3, 1}},
+    {"hsb", &collx_barrier_hsb, {8, 8}},
+    {"hsb_2_3", &collx_barrier_hsb, {2, 3}},
 };
 
 /* The node of each rank. */
@@ -57,22 +51,6 @@ const std::vector<int> layouts[] = {
     {0, 1, 1, 2, 2, 2, 3, 3, 4},
     {0, 1, 2, 3, 4, 5, 6, 7, 8},
 };
-
-struct Case {
-    Way way;
-    Form form;
-    std::vector<int> layout;
-    Ranks kind;
-};
-
-std::string name_of(const testing::TestParamInfo<Case> &info)
-{
-    std::string name = info.param.way.name + "_" + info.param.form.name + "_on";
-
-    for (int node : info.param.layout)
-        name += "_" + std::to_string(node);
-    return name + (info.param.kind == Ranks::threads ? "_threads" : "");
-}
 
 std::vector<Case> cases()
 {
@@ -94,30 +72,14 @@ std::vector<Case> cases()
     return all;
 }
 
-class Between : public testing::TestWithParam<Case>
+class Between : public OnWays
 {
   protected:
-    Between() : environment(GetParam().way.in(folder))
-    {
-    }
-
     ~Between() override
     {
-        EXPECT_EQ(folder.files(), std::vector<std::string>()) << "files are left behind";
         munmap(shared, 4096);
     }
 
-    std::string run(const std::function<std::string(Rank &)> &body) const
-    {
-        const Case &c = GetParam();
-        collx_args args = {{c.form.first, c.form.second, c.way.over}};
-
-        return run_team(c.form.algorithm, static_cast<int>(c.layout.size()), c.kind, true, body,
-                        &args, nullptr, c.layout);
-    }
-
-    Folder folder;
-    Environment environment;
     void *shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 };
 

@@ -3,6 +3,9 @@
 #define COLLX_TESTS_WAYS_H
 
 #include "tests/nodes.h"
+#include "tests/team.h"
+
+#include <gtest/gtest.h>
 
 extern "C" {
 #include "algorithms/crossroads.h"
@@ -48,5 +51,64 @@ inline std::vector<Way> all_ways()
             sisci("sisci_50_at_once", 50,
                   {{"COLLX_SISCI_ONE_CHECK", "1"}, {"COLLX_TEST_SISCI_SHARED", "1"}})};
 }
+
+struct Form {
+    std::string name;
+    const collx_algorithm *algorithm;
+    std::vector<int64_t> params; /* without `over`, the last */
+};
+
+struct Case {
+    Way way;
+    Form form;
+    std::vector<int> layout;
+    Ranks kind;
+};
+
+inline std::string name_of(const testing::TestParamInfo<Case> &info)
+{
+    std::string name = info.param.way.name + "_" + info.param.form.name + "_on";
+
+    for (int node : info.param.layout)
+        name += "_" + std::to_string(node);
+    return name + (info.param.kind == Ranks::threads ? "_threads" : "");
+}
+
+inline collx_args args_of(const Form &form, collx_over over)
+{
+    collx_args args = {};
+    size_t i = 0;
+
+    for (int64_t value : form.params)
+        args.value[i++] = value;
+    args.value[i] = over;
+    return args;
+}
+
+/* A team on nodes, that has come and gone without leaving anything behind. */
+class OnWays : public testing::TestWithParam<Case>
+{
+  protected:
+    OnWays() : environment(GetParam().way.in(folder))
+    {
+    }
+
+    ~OnWays() override
+    {
+        EXPECT_EQ(folder.files(), std::vector<std::string>()) << "files are left behind";
+    }
+
+    static std::string run(const std::function<std::string(Rank &)> &body)
+    {
+        const Case &c = GetParam();
+        collx_args args = args_of(c.form, c.way.over);
+
+        return run_team(c.form.algorithm, static_cast<int>(c.layout.size()), c.kind, true, body,
+                        &args, nullptr, c.layout);
+    }
+
+    Folder folder;
+    Environment environment;
+};
 
 #endif
