@@ -14,6 +14,8 @@
 enum {
     /* Up to here lines are pushed towards their reader. */
     DEMOTE_TO = 1024,
+    /* So many bytes ahead of its stores a copy claims lines: as many as a CPU fetches at once. */
+    CLAIM_AHEAD = 1024,
     /* Below, plain stores win everywhere. */
     LARGE_FROM = 4096,
     /* A timed copy costs 50 ns more. */
@@ -54,6 +56,13 @@ static void plain(char *to, const char *from, size_t bytes)
     if (bytes < 16) {
         memcpy(to, from, bytes);
         return;
+    }
+    if (bytes > CLAIM_AHEAD)
+        collx_copy_claim(to, CLAIM_AHEAD);
+    for (; bytes > CLAIM_AHEAD; to += 64, from += 64, bytes -= 64) {
+        collx_copy_claim(to + CLAIM_AHEAD, 1);
+        for (size_t at = 0; at < 64; at += 16)
+            _mm_storeu_si128((__m128i *)(to + at), _mm_loadu_si128((const __m128i *)(from + at)));
     }
     for (size_t at = 0; at + 16 <= bytes; at += 16)
         _mm_storeu_si128((__m128i *)(to + at), _mm_loadu_si128((const __m128i *)(from + at)));

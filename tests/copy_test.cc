@@ -5,6 +5,7 @@ extern "C" {
 }
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <vector>
 
 namespace
@@ -36,8 +37,9 @@ collx_copier new_copier()
     return copier;
 }
 
-const size_t sizes[] = {0,  1,    8,    15,   16,   17,   31,   32,    33,    63,
-                        64, 4095, 4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
+const size_t sizes[] = {0,    1,    8,    15,   16,   17,    31,    32,    33,
+                        63,   64,   1023, 1024, 1025, 1039,  1087,  1088,  4095,
+                        4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
 
 TEST(Copy, Plain)
 {
@@ -75,6 +77,26 @@ TEST(Copy, PastTheCaches)
                 EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
                 EXPECT_EQ(bytes < 4096, copier.streaming == 1);
             }
+}
+
+TEST(Copy, ClaimsLeaveWhatIsThere)
+{
+    const size_t page = 4096;
+    auto *memory = static_cast<unsigned char *>(
+        mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+
+    ASSERT_NE(MAP_FAILED, memory);
+    for (size_t i = 0; i < page; i++)
+        memory[i] = static_cast<unsigned char>(i * 31);
+    /* What is not there, or not ours to write, is no harm either. */
+    ASSERT_EQ(0, mprotect(memory, page, PROT_READ));
+    ASSERT_EQ(0, mprotect(memory + page, page, PROT_NONE));
+    for (size_t bytes : {size_t{0}, size_t{1}, size_t{64}, page, 2 * page})
+        for (size_t at : {0, 8, 63})
+            collx_copy_claim(memory + at, bytes);
+    for (size_t i = 0; i < page; i++)
+        ASSERT_EQ(static_cast<unsigned char>(i * 31), memory[i]) << i;
+    munmap(memory, 2 * page);
 }
 
 TEST(Copy, TriesPlainStoresAgain)
