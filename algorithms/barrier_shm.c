@@ -1,8 +1,13 @@
-/* Barrier over flags in shared memory.
+/* Barrier over flags in shared memory: each is alone on its line, has one writer, and tells how far
+ * that one has come.
  *
- * Each rank has one flag, alone on its line, that tells how far it has come.  Up to
- * COLLX_RADIX_MAX ranks need one round: everybody writes one line and reads all others.  More ranks
- * do the steps of algorithms/barrier_plan.h: dissemination, or a tree where they sit in several
+ * Up to COLLX_RADIX_MAX ranks need one round.  Barrier r = 1, 2, …:
+ *   1. post r in our own flag r mod 2
+ *   2. wait for r in everybody's
+ *   3. claim our flag of the next barrier: nobody looks there any more, and (1) need not fetch its
+ *      line from those who have
+ * One flag a rank would be enough, but for (3): the others still look at it.  More ranks do the
+ * steps of algorithms/barrier_plan.h: dissemination, or a tree where they sit in several
  * caches or packages and that is cheaper.
  *
  * Dissemination: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988; with
@@ -33,9 +38,8 @@ struct step {
 
 struct barrier {
     struct collx_team *team;
-    struct collx_flag *flags; /* one a rank */
-    struct collx_flag *own, *peer;
-    uint64_t reached; /* what our own flag says */
+    struct collx_flag (*flags)[2]; /* of each rank */
+    uint64_t reached;              /* what our own say */
 
     /* Of a larger team. */
     struct collx_barrier_plan plan;
@@ -51,25 +55,37 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
     return 0;
 }
 
+/* 3 */
+static void claim_next(const struct barrier *barrier)
+{
+    collx_claim(barrier->team, &barrier->flags[barrier->team->rank][(barrier->reached + 1) & 1], 1);
+}
+
 static int run_pair(struct collx_slot *slot, struct collx_call *call)
 {
     struct barrier *barrier = slot->state;
+    struct collx_team *team = barrier->team;
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(barrier->team, barrier->own, round);
-    collx_wait_for(barrier->team, barrier->peer, round, !barrier->team->rank, "Barrier");
+    collx_flag_post(team, &barrier->flags[team->rank][round & 1], round); /* 1 */
+    collx_wait_for(team, &barrier->flags[!team->rank][round & 1], round, !team->rank,
+                   "Barrier"); /* 2 */
+    claim_next(barrier);
     return 0;
 }
 
 static int run_flat(struct collx_slot *slot, struct collx_call *call)
 {
     struct barrier *barrier = slot->state;
+    struct collx_team *team = barrier->team;
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(barrier->team, barrier->own, round);
-    collx_wait_others(barrier->team, barrier->flags, sizeof *barrier->flags, round, "Barrier");
+    collx_flag_post(team, &barrier->flags[team->rank][round & 1], round); /* 1 */
+    collx_wait_others(team, &barrier->flags[0][round & 1], sizeof *barrier->flags, round,
+                      "Barrier");
+    claim_next(barrier);
     return 0;
 }
 
@@ -120,7 +136,7 @@ static size_t collx_barrier_shm_space(const struct collx_facts *facts,
 {
     (void)args;
     if (facts->ranks <= COLLX_RADIX_MAX)
-        return (size_t)facts->ranks * sizeof(struct collx_flag);
+        return (size_t)facts->ranks * sizeof *(struct barrier){0}.flags;
     size_t space = (size_t)facts->ranks * sizeof(struct member);
     /* The members on each NUMA node have pages of their own. */
     return facts->numa_nodes > 1 ? space + ((size_t)facts->numa_nodes + 1) * collx_page_up(1)
@@ -208,8 +224,6 @@ static int collx_barrier_shm_attach(struct collx_team *team, const struct collx_
         }
     } else {
         barrier->flags = memory;
-        barrier->own = &barrier->flags[team->rank];
-        barrier->peer = &barrier->flags[team->size == 2 ? !team->rank : team->rank];
     }
     slot->state = barrier;
     slot->run = team->size == 1                 ? run_alone

@@ -10,6 +10,18 @@
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
 
+/* Messages whose memory is claimed before the next call of their size: more would push out of a
+ * CPU's first cache what the program has there. */
+enum { COLLX_CLAIM_MOST = 32768 };
+
+/* Have lines ready that this rank writes in the next call (algorithms/copy.h).  Not where there are
+ * more ranks than CPUs: whoever comes next on this CPU would find its own lines gone. */
+static inline void collx_claim(const struct collx_team *team, void *shared, size_t bytes)
+{
+    if (__builtin_expect(!team->crowded, 1))
+        collx_copy_claim(shared, bytes);
+}
+
 /* Up to COLLX_INLINE bytes; small enough that a call of memcpy would show. */
 static inline void collx_copy_small(void *restrict to, const void *restrict from, size_t bytes)
 {
