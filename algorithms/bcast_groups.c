@@ -181,7 +181,7 @@ static void make_room(const struct collx_group_rings *rings, struct waiting *wai
     own->all_done = least;
 }
 
-void collx_group_rings_pass(struct collx_group_rings *rings, int root, void *buf, size_t bytes)
+static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, size_t bytes)
 {
     struct collx_team *team = rings->team;
     const struct collx_groups *groups = rings->groups;
@@ -208,4 +208,12 @@ void collx_group_rings_pass(struct collx_group_rings *rings, int root, void *buf
     if (home == groups->own)
         rings->guests = e;
     collx_flag_post(team, &own->done[me], e); /* 4 */
+}
+
+void collx_group_rings_pass(struct collx_group_rings *rings, int root, char *buf, size_t bytes)
+{
+    const struct collx_ring *own = &rings->ring[rings->groups->own];
+
+    for (size_t at = 0; at < bytes; at += own->bytes)
+        pass_chunk(rings, root, buf ? buf + at : NULL, collx_ring_chunk(own, bytes - at));
 }

@@ -65,7 +65,7 @@ void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_bcast
                          struct collx_team *team, void *memory);
 void collx_grouped_finish(struct collx_grouped *grouped);
 
-/* One chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
-void collx_group_rings_pass(struct collx_group_rings *rings, int root, void *buf, size_t bytes);
+/* A message, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
+void collx_group_rings_pass(struct collx_group_rings *rings, int root, char *buf, size_t bytes);
 
 #endif

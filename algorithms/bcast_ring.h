@@ -8,6 +8,9 @@
  *            2. copy the chunk in, post e beside it
  *   others:  3. wait for e in the slot, copy out
  *   all:     4. post in one's own flag that one has finished with chunk e
+ *   root, after the message:
+ *            5. claim the slots that it will write to when it is root again, if that takes as many
+ *               chunks as the last time
  *
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
  * and looks at their flags only then.  A message of at most COLLX_INLINE bytes lies in the line of
@@ -32,6 +35,7 @@ struct collx_ring {
     struct collx_flag *done; /* one a rank: the chunk that it has finished with */
     uint64_t chunk;          /* the last one that we have finished with */
     uint64_t all_done;       /* every rank has finished with this one, as far as we know */
+    uint64_t rooted;         /* the first one of the last message of which we were the root */
     unsigned slots, bytes;
     struct collx_copier copier;
 };
@@ -104,9 +108,9 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
     return least;
 }
 
-/* One chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
-static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root,
-                                   void *buf, size_t bytes)
+/* 1 to 4 for one chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
+static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
+                                         void *buf, size_t bytes)
 {
     uint64_t e = ++ring->chunk;
 
@@ -122,6 +126,42 @@ static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *r
         collx_ring_get(ring, e, buf, bytes, &ring->copier);
     }
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
+}
+
+static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
+{
+    return bytes < ring->bytes ? bytes : ring->bytes;
+}
+
+/* 5, after a message whose first chunk was `first`.  A wrong guess costs whoever still reads there,
+ * or writes next, a moment. */
+static inline void collx_ring_claim(const struct collx_team *team, struct collx_ring *ring,
+                                    uint64_t first, size_t bytes)
+{
+    const uint64_t next = 2 * first - ring->rooted, chunks = ring->chunk + 1 - first;
+
+    ring->rooted = first;
+    if (bytes <= COLLX_CLAIM_MOST && next + chunks <= first + ring->slots)
+        for (uint64_t e = next; e < next + chunks; e++) {
+            size_t each = collx_ring_chunk(ring, bytes);
+            collx_claim(team, collx_ring_at(ring, e, each), each);
+        }
+}
+
+/* A message, from or to `buf` likewise; not of 0 bytes. */
+static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root,
+                                   char *buf, size_t bytes)
+{
+    const uint64_t first = ring->chunk + 1;
+    size_t at = 0;
+
+    do {
+        size_t chunk = collx_ring_chunk(ring, bytes - at);
+        collx_ring_pass_chunk(team, ring, root, buf ? buf + at : NULL, chunk);
+        at += chunk;
+    } while (at < bytes);
+    if (team->rank == root)
+        collx_ring_claim(team, ring, first, bytes);
 }
 
 #endif

@@ -20,32 +20,22 @@ struct bcast {
     struct collx_single single;
 };
 
-/* One chunk, through the ring for small messages or the one for large ones.  What runs a call is
- * compiled for each of these two, so that being flat costs no look at what else could be. */
-typedef void pass_fn(struct bcast *bcast, bool large, int root, void *buf, size_t bytes);
+/* One message, through the ring for small messages or the one for large ones; from or to nowhere
+ * where `buf` is NULL.  What runs a call is compiled for each of these two, so that being flat
+ * costs no look at what else could be. */
+typedef void pass_fn(struct bcast *bcast, bool large, int root, char *buf, size_t bytes);
 
-static inline void pass_flat(struct bcast *bcast, bool large, int root, void *buf, size_t bytes)
+static inline void pass_flat(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
 {
     collx_ring_pass(bcast->team, large ? &bcast->large : &bcast->small, root, buf, bytes);
 }
 
-static inline void pass_grouped(struct bcast *bcast, bool large, int root, void *buf, size_t bytes)
+static inline void pass_grouped(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
 {
     collx_group_rings_pass(large ? &bcast->grouped.large : &bcast->grouped.small, root, buf, bytes);
 }
 
 #define FOR_EACH_PASS static inline __attribute__((always_inline))
-
-static size_t chunk_at(size_t bytes, size_t at)
-{
-    return bytes - at < COLLX_LARGE_BYTES ? bytes - at : COLLX_LARGE_BYTES;
-}
-
-FOR_EACH_PASS void run_ring(struct bcast *bcast, pass_fn *pass, int root, char *buf, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += COLLX_LARGE_BYTES)
-        pass(bcast, true, root, buf ? buf + at : NULL, chunk_at(bytes, at));
-}
 
 /* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
 FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
@@ -57,12 +47,12 @@ FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *
         return 0;
     }
     if (bytes < COLLX_SINGLE_LEAST) {
-        run_ring(bcast, pass, root, buf, bytes);
+        pass(bcast, true, root, buf, bytes);
         return 0;
     }
     unsigned way = collx_single_begin(&bcast->single, bytes);
     if (way == 0)
-        run_ring(bcast, pass, root, buf, bytes);
+        pass(bcast, true, root, buf, bytes);
     else
         error = collx_bcast_single(&bcast->single, root, buf, bytes, way == 2);
     collx_single_end(&bcast->single);
