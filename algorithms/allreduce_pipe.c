@@ -10,11 +10,17 @@
  * waited for; B(g) overwrites what was read in everybody's C(g-2), which comes before their A(g),
  * which B(g) has waited for.
  *
+ * A short vector, of one chunk, uses the waits to claim what it writes next: after (A) its slice of
+ * `out`, after (B) the chunk of the next call.  Nobody reads there any more: all have done their
+ * C(g-2) before they posted reduced = g-1, which our last call has waited for, and their B(g-1)
+ * before they posted copied = g, which our B(g) has.
+ *
  * Chunks are counted over all calls, and all ranks count alike.
  */
 #include "algorithms/allreduce.h"
 
 #include "algorithms/combine.h"
+#include "algorithms/shm.h"
 
 #include <string.h>
 
@@ -98,6 +104,11 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
     return 0;
 }
 
+static bool is_short(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
+{
+    return call->bytes <= COLLX_CLAIM_MOST && call->bytes <= pipe->bytes;
+}
+
 /* A */
 static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *call,
                         struct collx_piece chunk, uint64_t g)
@@ -113,6 +124,9 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
     collx_flag_post(team, &own->copied, g);
+    if (is_short(pipe, call))
+        collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
+                    (size_t)slice.count * call->elem_bytes);
     return error;
 }
 
@@ -149,6 +163,12 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                       (size_t)slice.count * call->elem_bytes);
     }
     collx_flag_post(team, &part_of(pipe, team->rank)->reduced, g);
+    if (is_short(pipe, call)) {
+        unsigned char *in = in_of(pipe, team->rank, g + 1);
+        size_t end = offset + (size_t)slice.count * call->elem_bytes;
+        collx_claim(team, in, offset);
+        collx_claim(team, in + end, (size_t)chunk.count * call->elem_bytes - end);
+    }
     return error;
 }
 

@@ -5,8 +5,10 @@
  * Small.  Round e = 1, 2, …:
  *   1. copy what we contribute into our own slot e mod 2, post e beside it
  *   2. wait for e in everybody's slot, combine all of them into the result
+ *   3. claim our own slot of the next round, so that (1) has not to fetch its lines from those who
+ *      have read there
  * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e everywhere
- * may overwrite what was read in round e - 1, and does so in round e + 1.
+ * may overwrite what was read in round e - 1, and does so in (3) and in round e + 1.
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *
@@ -87,6 +89,7 @@ static int run_small(struct allreduce *state, struct collx_call *call)
                          (size_t)call->count);
             left = call->rbuf;
         }
+        collx_claim(team, small_slot(state, team->rank, round + 1, bytes), bytes); /* 3 */
         return 0;
     }
 
