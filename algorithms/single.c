@@ -16,10 +16,16 @@ void collx_single_init(struct collx_single *single, struct collx_team *team, voi
                        void *memory, int64_t wanted, const char *const *ways, const char *name)
 {
     *single = (struct collx_single){
-        .team = team, .name = name, .pid = getpid(), .wanted = wanted, .rings = rings};
+        .team = team,
+        .name = name,
+        .pid = getpid(),
+        .wanted = wanted,
+        .least = wanted == COLLX_SINGLE_ALWAYS ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED,
+        .rings = rings,
+    };
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting, COLLX_SINGLE_LEAST, ways,
+    collx_tuner_init(&single->tuner, team, &single->meeting, single->least, ways,
                      wanted == COLLX_SINGLE_ALWAYS, name);
 }
 
