@@ -11,9 +11,9 @@
  * which B(g) has waited for.
  *
  * A short vector, of one chunk, uses the waits to claim what it writes next: after (A) its slice of
- * `out`, after (B) the chunk of the next call.  Nobody reads there any more: all have done their
- * C(g-2) before they posted reduced = g-1, which our last call has waited for, and their B(g-1)
- * before they posted copied = g, which our B(g) has.
+ * `out`, after (B) the next call's chunk and flags, of which there are two for that, in turn.
+ * Nobody looks there any more: all had done C(g-2) and B(g-1) before they posted reduced = g-1,
+ * which our last call has waited for.
  *
  * Chunks are counted over all calls, and all ranks count alike.
  */
@@ -37,10 +37,10 @@ static size_t chunk_bytes(int ranks)
 
 /* One rank's part of the segment; two chunks lie behind it. */
 struct collx_pipe_part {
-    struct collx_flag copied, reduced;
+    struct collx_flag copied[2], reduced[2];
     unsigned char in[];
 };
-_Static_assert(sizeof(struct collx_pipe_part) == 2 * COLLX_LINE, "chunks begin on a line");
+_Static_assert(sizeof(struct collx_pipe_part) == 4 * COLLX_LINE, "chunks begin on a line");
 _Static_assert(CHUNK_LEAST % COLLX_LINE == 0, "chunks are made of whole lines");
 
 static struct collx_pipe_part *part_of(const struct collx_allreduce_pipe *pipe, int rank)
@@ -123,7 +123,7 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     if (!error)
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
-    collx_flag_post(team, &own->copied, g);
+    collx_flag_post(team, &own->copied[g & 1], g);
     if (is_short(pipe, call))
         collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
                     (size_t)slice.count * call->elem_bytes);
@@ -139,10 +139,11 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     size_t first = (size_t)(chunk.first + slice.first);
     size_t offset = (size_t)slice.first * call->elem_bytes;
     unsigned char **from = pipe->work->from;
+    struct collx_pipe_part *part = part_of(pipe, team->rank);
     unsigned char *own = in_of(pipe, team->rank, g) + offset;
     int error = 0;
 
-    collx_wait_others(team, &part_of(pipe, 0)->copied, pipe->stride, g, "Allreduce");
+    collx_wait_others(team, &part_of(pipe, 0)->copied[g & 1], pipe->stride, g, "Allreduce");
     if (slice.count) {
         for (int rank = 0; rank < team->size; rank++)
             from[rank] = in_of(pipe, rank, g) + offset;
@@ -162,8 +163,10 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
         collx_copy_in(&pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
     }
-    collx_flag_post(team, &part_of(pipe, team->rank)->reduced, g);
+    collx_flag_post(team, &part->reduced[g & 1], g);
     if (is_short(pipe, call)) {
+        collx_claim(team, &part->copied[(g + 1) & 1], 1);
+        collx_claim(team, &part->reduced[(g + 1) & 1], 1);
         unsigned char *in = in_of(pipe, team->rank, g + 1);
         size_t end = offset + (size_t)slice.count * call->elem_bytes;
         collx_claim(team, in, offset);
@@ -181,7 +184,7 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
     int64_t end = slice.first + slice.count;
     const unsigned char *out = out_of(pipe, g);
 
-    collx_wait_others(team, &part_of(pipe, 0)->reduced, pipe->stride, g, "Allreduce");
+    collx_wait_others(team, &part_of(pipe, 0)->reduced[g & 1], pipe->stride, g, "Allreduce");
     int error = get(pipe, call, chunk.first, slice.first, out);
     if (!error)
         error = get(pipe, call, chunk.first + end, chunk.count - end,

@@ -1,7 +1,8 @@
 /* Allreduce of large vectors: algorithms/allreduce_pipe.c, in its order C(g-1) A(g+1) B(g), with
- * calls of 1, 2, 3 … chunks one after the other.
+ * calls of …, 3, 2, 1 chunks one after the other.
  *
- * What is combined and copied out is this chunk's, and nobody overwrites what is still to be read.
+ * What is combined and copied out is this chunk's, and nobody overwrites what is still to be read,
+ * or claims it in a call of one chunk.
  *
  * ok: RANKS=2 CALLS=3
  * ok: RANKS=3 CALLS=2
@@ -12,11 +13,12 @@
  * fails: assertion: RANKS=2 CALLS=3 ONE_OUT
  * fails: assertion: RANKS=2 CALLS=3 IN_EARLY      A(g+1) before C(g-1)
  * fails: assertion: RANKS=2 CALLS=2 POST_FIRST    B posts before its slice is there
+ * fails: assertion: RANKS=2 CALLS=2 CLAIM_USED    what the others combine now
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_B
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_C
  */
 #define CHUNKS (CALLS * (CALLS + 1) / 2)
-#define FLAGS (2 * RANKS)
+#define FLAGS (4 * RANKS)
 #define MOST CHUNKS
 #define KINDS 2
 #include "flags.pml"
@@ -35,7 +37,7 @@
 /* What a rank's chunk holds for the others, and the slice that it has combined. */
 byte data[4 * RANKS];
 #define buffer(kind, rank, g) data[2 * (kind * RANKS + (rank)) + (g) % buffers(kind)]
-#define flag(kind, rank) (kind * RANKS + (rank)) /* copied, reduced */
+#define flag(kind, rank, g) (2 * (kind * RANKS + (rank)) + (g) % 2) /* copied, reduced */
 
 inline fill(kind, g)
 {
@@ -58,7 +60,7 @@ inline use(kind, waits, g)
     :: other < RANKS ->
         if
         :: other == _pid || !waits
-        :: else -> wait_for(_pid, flag(kind, other), g)
+        :: else -> wait_for(_pid, flag(kind, other, g), g)
         fi;
         other++
     :: else -> break
@@ -88,21 +90,37 @@ inline use(kind, waits, g)
 #define waits_c true
 #endif
 
+/* What a short vector writes next: nobody looks there any more. */
+inline claim(kind, g)
+{
+    if
+    :: chunks == 1 && (g) > 2 -> all_seen(_pid, kind, (g) - 2)
+    :: else
+    fi
+}
+
 inline step_copy_in(g) /* A */
 {
     fill(IN, g);
-    post(_pid, flag(IN, _pid), g)
+    post(_pid, flag(IN, _pid, g), g);
+    claim(OUT, g)
 }
 
 inline step_combine(g) /* B */
 {
+#ifdef CLAIM_USED
+    claim(IN, g + 2);
+#endif
     use(IN, waits_b, g);
 #ifdef POST_FIRST
-    post(_pid, flag(OUT, _pid), g);
+    post(_pid, flag(OUT, _pid, g), g);
     fill(OUT, g)
 #else
     fill(OUT, g);
-    post(_pid, flag(OUT, _pid), g)
+    post(_pid, flag(OUT, _pid, g), g);
+    claim(IN, g + 1);
+    /* And the flags of g + 1, which were those of g - 1. */
+    claim(OUT, g + 1)
 #endif
 }
 
@@ -113,18 +131,19 @@ inline step_copy_out(g) /* C */
 
 active [RANKS] proctype rank()
 {
-    byte call, g, i, other, k; /* g: chunks before this call */
+    byte call, chunks, g, i, other, k; /* g: chunks before this call */
 
     do
     :: call < CALLS ->
         call++;
+        chunks = CALLS + 1 - call;
         step_copy_in(g + 1);
         i = 1;
         do
-        :: i <= call ->
+        :: i <= chunks ->
 #ifdef IN_EARLY
             if
-            :: i < call -> step_copy_in(g + i + 1)
+            :: i < chunks -> step_copy_in(g + i + 1)
             :: else
             fi;
 #endif
@@ -134,7 +153,7 @@ active [RANKS] proctype rank()
             fi;
 #ifndef IN_EARLY
             if
-            :: i < call -> step_copy_in(g + i + 1)
+            :: i < chunks -> step_copy_in(g + i + 1)
             :: else
             fi;
 #endif
@@ -142,8 +161,8 @@ active [RANKS] proctype rank()
             i++
         :: else -> break
         od;
-        step_copy_out(g + call);
-        g = g + call;
+        step_copy_out(g + chunks);
+        g = g + chunks;
         i = 0
     :: else -> break
     od
