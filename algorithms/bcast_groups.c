@@ -8,7 +8,7 @@ static size_t rings_space(int members)
            collx_ring_space(members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
 }
 
-size_t collx_grouped_space(const struct collx_bcast_plan *plan, const struct collx_facts *facts)
+size_t collx_grouped_space(const struct collx_groups_plan *plan, const struct collx_facts *facts)
 {
     size_t space = rings_space(facts->ranks) + (size_t)(plan->groups - 1) * rings_space(0);
 
@@ -27,7 +27,7 @@ static int members_of(const struct collx_team *team, int first, enum collx_place
 
 /* Where the rings of each group are: for small[group], large[group], unless they are NULL; or they
  * are placed.  Returns what follows. */
-static void *lay_out(const struct collx_bcast_plan *plan, const struct collx_team *team,
+static void *lay_out(const struct collx_groups_plan *plan, const struct collx_team *team,
                      void *memory, struct collx_ring *small, struct collx_ring *large)
 {
     const bool spread = collx_places_numa_nodes(team->places, team->size) > 1;
@@ -51,36 +51,13 @@ static void *lay_out(const struct collx_bcast_plan *plan, const struct collx_tea
     return (void *)next;
 }
 
-void collx_grouped_place(const struct collx_bcast_plan *plan, const struct collx_team *team,
+void collx_grouped_place(const struct collx_groups_plan *plan, const struct collx_team *team,
                          void *memory)
 {
     lay_out(plan, team, memory, NULL, NULL);
 }
 
-static bool groups_init(struct collx_groups *groups, const struct collx_bcast_plan *plan,
-                        const struct collx_team *team)
-{
-    const size_t ranks = (size_t)team->size, most = (size_t)plan->groups;
-    int *memory = calloc(2 * (ranks + most), sizeof *memory);
-
-    *groups = (struct collx_groups){.of = memory};
-    if (!memory)
-        return false;
-    groups->index = groups->of + ranks;
-    groups->first = groups->index + ranks;
-    groups->members = groups->first + most;
-    for (int rank = 0; rank < team->size; rank++) {
-        int first = collx_places_first(team->places, rank, plan->key);
-        if (first == rank)
-            groups->first[groups->count++] = rank;
-        groups->of[rank] = first == rank ? groups->count - 1 : groups->of[first];
-        groups->index[rank] = groups->members[groups->of[rank]]++;
-    }
-    groups->own = groups->of[team->rank];
-    return true;
-}
-
-void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_bcast_plan *plan,
+void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_groups_plan *plan,
                          struct collx_team *team, void *memory)
 {
     struct collx_ring *small = calloc((size_t)plan->groups, sizeof *small);
@@ -90,14 +67,14 @@ void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_bcast
         (struct collx_group_rings){.team = team, .groups = &grouped->groups, .ring = small};
     grouped->large =
         (struct collx_group_rings){.team = team, .groups = &grouped->groups, .ring = large};
-    if (!groups_init(&grouped->groups, plan, team) || !small || !large)
+    if (collx_groups_init(&grouped->groups, plan, team) || !small || !large)
         return NULL;
     return lay_out(plan, team, memory, small, large);
 }
 
 void collx_grouped_finish(struct collx_grouped *grouped)
 {
-    free(grouped->groups.of);
+    collx_groups_finish(&grouped->groups);
     free(grouped->small.ring);
     free(grouped->large.ring);
 }

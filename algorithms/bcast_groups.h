@@ -29,16 +29,6 @@
 #include "algorithms/bcast_plan.h"
 #include "algorithms/bcast_ring.h"
 
-/* Who is in which group: equal on all ranks, but for `own`. */
-struct collx_groups {
-    int count;
-    int own;      /* the group of this rank */
-    int *of;      /* [ranks]: the group of each */
-    int *index;   /* [ranks]: its place among the members, by rank */
-    int *first;   /* [count]: the first member */
-    int *members; /* [count] */
-};
-
 /* What one kind of messages goes through. */
 struct collx_group_rings {
     struct collx_team *team;
@@ -53,15 +43,15 @@ struct collx_grouped {
 };
 
 /* Bytes in the segment, where `plan` makes groups; a multiple of COLLX_LINE. */
-size_t collx_grouped_space(const struct collx_bcast_plan *plan, const struct collx_facts *facts);
+size_t collx_grouped_space(const struct collx_groups_plan *plan, const struct collx_facts *facts);
 
 /* See collx_algorithm.place. */
-void collx_grouped_place(const struct collx_bcast_plan *plan, const struct collx_team *team,
+void collx_grouped_place(const struct collx_groups_plan *plan, const struct collx_team *team,
                          void *memory);
 
 /* `memory`: collx_grouped_space() bytes, the same on all ranks, zeroed.  Returns what follows, or
  * NULL: out of memory; finish it then all the same. */
-void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_bcast_plan *plan,
+void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_groups_plan *plan,
                          struct collx_team *team, void *memory);
 void collx_grouped_finish(struct collx_grouped *grouped);
 

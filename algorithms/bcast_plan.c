@@ -33,77 +33,65 @@ static int64_t time_of(const struct phase *phase)
 }
 
 /* From rank 0, everybody reads. */
-static struct collx_bcast_plan flat(const struct collx_place *places, int ranks)
+static void flat(const struct collx_place *places, int ranks, struct collx_groups_plan *plan)
 {
     struct phase phase = {0};
     struct collx_busy line = {0};
 
     for (int rank = 1; rank < ranks; rank++)
         add_reader(&phase, &line, &places[0], &places[rank]);
-    return (struct collx_bcast_plan){.groups = 1,
-                                     .time = time_of(&phase),
-                                     .flat_time = time_of(&phase),
-                                     .far = phase.far,
-                                     .flat_far = phase.far};
+    plan->groups = 1;
+    plan->time = time_of(&phase);
+    plan->far = phase.far;
 }
 
 /* From rank 0 its own group and all leaders read, then of each of these its group. */
-static struct collx_bcast_plan grouped(const struct collx_place *places, int ranks,
-                                       enum collx_place_key key)
+static void grouped(const struct collx_place *places, int ranks, enum collx_place_key key,
+                    struct collx_groups_plan *plan)
 {
-    struct collx_bcast_plan plan = {.groups = 1, .key = key};
     struct phase first = {0}, second = {0};
     struct collx_busy root = {0};
 
+    plan->groups = 1;
     for (int rank = 1; rank < ranks; rank++) {
         int leader = collx_places_first(places, rank, key);
         if (leader == 0 || leader == rank)
             add_reader(&first, &root, &places[0], &places[rank]);
         if (leader != rank)
             continue;
-        plan.groups++;
+        plan->groups++;
         struct collx_busy line = {0};
         for (int other = rank + 1; other < ranks; other++)
             if (collx_place_shared(&places[rank], &places[other], key))
                 add_reader(&second, &line, &places[rank], &places[other]);
     }
-    plan.time = time_of(&first) + time_of(&second);
-    plan.far = first.far + second.far;
-    return plan;
+    plan->time = time_of(&first) + time_of(&second);
+    plan->far = first.far + second.far;
 }
 
-struct collx_bcast_plan collx_bcast_plan_choose(const struct collx_place *places, int ranks,
-                                                enum collx_groups_wanted wanted)
+static void cost(const struct collx_place *places, int ranks, enum collx_place_key key,
+                 struct collx_groups_plan *plan)
 {
-    struct collx_bcast_plan chosen = {.groups = 1};
-
-    if (!places || ranks < COLLX_GROUPS_FROM)
-        return chosen;
-    chosen = flat(places, ranks);
-    for (int key = 0; key < COLLX_PLACE_KEYS && wanted != COLLX_GROUPS_NEVER; key++) {
-        struct collx_bcast_plan plan = grouped(places, ranks, (enum collx_place_key)key);
-        bool divides = plan.groups > 1 && plan.groups < ranks && plan.groups <= COLLX_GROUPS_MOST;
-        /* Some figures of the model are assumed: less than a tenth is no reason. */
-        bool worth = wanted == COLLX_GROUPS_ALWAYS || plan.time * 10 <= chosen.flat_time * 9;
-        if (!divides || !worth || (chosen.groups > 1 && plan.time >= chosen.time))
-            continue;
-        plan.flat_time = chosen.flat_time;
-        plan.flat_far = chosen.flat_far;
-        chosen = plan;
-    }
-    return chosen;
+    if (key == COLLX_PLACE_KEYS)
+        flat(places, ranks, plan);
+    else
+        grouped(places, ranks, key, plan);
 }
 
-void collx_bcast_plan_describe(const struct collx_bcast_plan *plan, char *line, size_t size)
+struct collx_groups_plan collx_bcast_plan_choose(const struct collx_place *places, int ranks,
+                                                 enum collx_groups_wanted wanted)
 {
-    static const char *const shared[] = {"last cache", "NUMA node", "package"};
+    return collx_groups_choose(places, ranks, wanted, cost);
+}
 
+void collx_bcast_plan_describe(const struct collx_groups_plan *plan, char *line, size_t size)
+{
     if (plan->groups == 1)
         snprintf(line, size, "everybody reads from the root");
     else
         snprintf(line, size,
                  "%d groups, by %s; crossings of each line between packages: %d, not %d; "
                  "some %" PRId64 " ns for %d bytes, not %" PRId64,
-                 plan->groups, shared[plan->key], plan->far, plan->flat_far, plan->time,
-                 COLLX_GROUPS_LINES * 64, plan->flat_time);
+                 plan->groups, collx_place_key_name(plan->key), plan->far, plan->flat_far,
+                 plan->time, COLLX_GROUPS_LINES * 64, plan->flat_time);
 }

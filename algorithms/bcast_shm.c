@@ -14,7 +14,7 @@
 
 struct bcast {
     struct collx_team *team;
-    struct collx_bcast_plan plan;
+    struct collx_groups_plan plan;
     struct collx_ring small, large; /* flat */
     struct collx_grouped grouped;   /* or in groups */
     struct collx_single single;
@@ -106,11 +106,10 @@ static int run_grouped(struct collx_slot *slot, struct collx_call *call)
 
 /* Parameters. */
 enum { SINGLE_COPY, GROUPS };
-static const char *const groups_words[] = {"auto", "never", "always", NULL};
 static const struct collx_param params[] = {
     COLLX_SINGLE_PARAM,
-    {"groups", "9 ranks and more in several caches or packages pass messages on in each of them",
-     COLLX_GROUPS_AUTO, COLLX_GROUPS_AUTO, COLLX_GROUPS_ALWAYS, groups_words},
+    COLLX_GROUPS_PARAM(
+        "9 ranks and more in several caches or packages pass messages on in each of them"),
     {0},
 };
 
@@ -121,15 +120,15 @@ static int collx_bcast_shm_query(const struct collx_facts *facts, const struct c
     return collx_query_one_node(facts, why, size);
 }
 
-static struct collx_bcast_plan plan_of(const struct collx_place *places, int ranks,
-                                       const struct collx_args *args)
+static struct collx_groups_plan plan_of(const struct collx_place *places, int ranks,
+                                        const struct collx_args *args)
 {
     return collx_bcast_plan_choose(places, ranks, (enum collx_groups_wanted)args->value[GROUPS]);
 }
 
 static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struct collx_args *args)
 {
-    const struct collx_bcast_plan plan = plan_of(facts->places, facts->ranks, args);
+    const struct collx_groups_plan plan = plan_of(facts->places, facts->ranks, args);
 
     if (facts->ranks == 1)
         return 0;
@@ -143,7 +142,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
 static void collx_bcast_shm_place(const struct collx_team *team, const struct collx_args *args,
                                   void *memory)
 {
-    const struct collx_bcast_plan plan = plan_of(team->places, team->size, args);
+    const struct collx_groups_plan plan = plan_of(team->places, team->size, args);
 
     if (plan.groups > 1)
         collx_grouped_place(&plan, team, memory);

@@ -22,6 +22,14 @@ static_assert(sizeof(struct collx_place) == 12, "it travels as bytes");
 /* What ranks can have in common, the smallest first. */
 enum collx_place_key { COLLX_CACHE, COLLX_NUMA, COLLX_PACKAGE, COLLX_PLACE_KEYS };
 
+/* "last cache", … */
+static inline const char *collx_place_key_name(enum collx_place_key key)
+{
+    static const char *const names[] = {"last cache", "NUMA node", "package"};
+
+    return names[key];
+}
+
 static inline int32_t collx_place_key(const struct collx_place *place, enum collx_place_key key)
 {
     return key == COLLX_CACHE ? place->cache : key == COLLX_NUMA ? place->numa : place->package;

@@ -9,7 +9,7 @@ extern "C" {
 namespace
 {
 
-collx_bcast_plan plan_of(const Places &places, collx_groups_wanted wanted = COLLX_GROUPS_ALWAYS)
+collx_groups_plan plan_of(const Places &places, collx_groups_wanted wanted = COLLX_GROUPS_ALWAYS)
 {
     return collx_bcast_plan_choose(places.data(), static_cast<int>(places.size()), wanted);
 }
@@ -20,7 +20,7 @@ TEST(BcastPlan, CrossesOnceForEachOtherPackage)
         for (int cores : {5, 8, 32})
             for (bool in_turn : {false, true}) {
                 Places places = ranks_on(packages * cores, packages, 1, cores, in_turn);
-                collx_bcast_plan plan = plan_of(places);
+                collx_groups_plan plan = plan_of(places);
                 ASSERT_EQ(plan.groups, packages) << packages << " packages of " << cores;
                 EXPECT_EQ(plan.far, packages - 1);
                 EXPECT_EQ(plan.flat_far, (packages - 1) * cores);
@@ -48,7 +48,7 @@ TEST(BcastPlan, HasABoundOfGroups)
 /* 64 ranks on two packages, worked out by hand from the table in docs/algorithms.md. */
 TEST(BcastPlan, CostsWhatTheModelSays)
 {
-    collx_bcast_plan plan = plan_of(ranks_on(64, 2, 1, 32), COLLX_GROUPS_AUTO);
+    collx_groups_plan plan = plan_of(ranks_on(64, 2, 1, 32), COLLX_GROUPS_AUTO);
 
     /* Rank 0's line goes to 31 ranks nearby and to 32 far away. */
     EXPECT_EQ(plan.flat_time, 31 * 10 + 32 * 40 + (250 - 40));
@@ -63,7 +63,7 @@ TEST(BcastPlan, CostsWhatTheModelSays)
 
 TEST(BcastPlan, SharesTheLinkBetweenPackages)
 {
-    collx_bcast_plan plan = plan_of(ranks_on(512, 16, 1, 32), COLLX_GROUPS_AUTO);
+    collx_groups_plan plan = plan_of(ranks_on(512, 16, 1, 32), COLLX_GROUPS_AUTO);
 
     EXPECT_EQ(plan.flat_time, 31 * 10 + 480 * 40 + 210);
     EXPECT_EQ(plan.time, (31 * 10 + 15 * 40 + 210) + (31 * 10 + 50));
@@ -78,8 +78,8 @@ TEST(BcastPlan, GroupsAreChosenOnlyWhereTheyAreCheaper)
         for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
             for (bool in_turn : {false, true}) {
                 Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
-                collx_bcast_plan chosen = plan_of(places, COLLX_GROUPS_AUTO);
-                collx_bcast_plan best = plan_of(places, COLLX_GROUPS_ALWAYS);
+                collx_groups_plan chosen = plan_of(places, COLLX_GROUPS_AUTO);
+                collx_groups_plan best = plan_of(places, COLLX_GROUPS_ALWAYS);
                 (chosen.groups > 1 ? grouped : flat)++;
                 if (chosen.groups > 1) {
                     EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
@@ -98,7 +98,7 @@ TEST(BcastPlan, GroupsAreChosenOnlyWhereTheyAreCheaper)
 /* Nearer is better: by caches where these divide a package, too. */
 TEST(BcastPlan, TakesTheKeyThatIsCheapest)
 {
-    collx_bcast_plan plan = plan_of(ranks_on(64, 2, 4, 8), COLLX_GROUPS_AUTO);
+    collx_groups_plan plan = plan_of(ranks_on(64, 2, 4, 8), COLLX_GROUPS_AUTO);
 
     EXPECT_EQ(plan.groups, 8);
     EXPECT_EQ(plan.key, COLLX_CACHE);

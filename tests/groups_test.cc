@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(All, Groups, testing::ValuesIn(cases()), name_of);
 TEST(GroupsOf, TheseMachinesAreWhatIsSaid)
 {
     for (const Machine &machine : machines) {
-        collx_bcast_plan plan = collx_bcast_plan_choose(
+        collx_groups_plan plan = collx_bcast_plan_choose(
             machine.places.data(), static_cast<int>(machine.places.size()), COLLX_GROUPS_ALWAYS);
         EXPECT_EQ(plan.groups, machine.groups) << machine.name;
     }
