@@ -40,7 +40,9 @@ struct collx_allreduce_pipe {
     struct collx_copier copier;
 };
 
-size_t collx_allreduce_pipe_space(int ranks);
+size_t collx_allreduce_pipe_space(int ranks, int numa_nodes);
+/* See collx_algorithm.place. */
+void collx_allreduce_pipe_place(const struct collx_team *team, void *memory);
 /* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed.  Returns the end of
  * it. */
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,

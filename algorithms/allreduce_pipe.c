@@ -21,6 +21,7 @@
 
 #include "algorithms/combine.h"
 #include "algorithms/shm.h"
+#include "hw/place.h"
 
 #include <string.h>
 
@@ -58,23 +59,46 @@ static unsigned char *out_of(const struct collx_allreduce_pipe *pipe, uint64_t g
     return pipe->out + (g & 1) * pipe->bytes;
 }
 
-size_t collx_allreduce_pipe_space(int ranks)
+/* Where ranks are on several NUMA nodes, each one's part has pages of its own. */
+static size_t stride_for(int ranks, int numa_nodes)
 {
-    size_t chunks = 2 * chunk_bytes(ranks);
+    size_t bytes = sizeof(struct collx_pipe_part) + 2 * chunk_bytes(ranks);
 
-    return (size_t)ranks * (sizeof(struct collx_pipe_part) + chunks) + chunks;
+    return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
+}
+
+static unsigned char *first_part(void *memory, int numa_nodes)
+{
+    return numa_nodes > 1 ? (unsigned char *)collx_page_up((uintptr_t)memory) : memory;
+}
+
+size_t collx_allreduce_pipe_space(int ranks, int numa_nodes)
+{
+    return (numa_nodes > 1 ? collx_page_up(1) : 0) + (size_t)ranks * stride_for(ranks, numa_nodes) +
+           2 * chunk_bytes(ranks);
+}
+
+void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
+{
+    const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
+    const size_t stride = stride_for(team->size, numa_nodes);
+    unsigned char *part = first_part(memory, numa_nodes);
+
+    for (int rank = 0; rank < team->size && numa_nodes > 1; rank++, part += stride)
+        collx_shm_place(part, stride, team->places[rank].numa);
 }
 
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
                                 struct collx_allreduce_work *work, void *memory)
 {
+    const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
     size_t bytes = chunk_bytes(team->size);
 
     *pipe = (struct collx_allreduce_pipe){
         .team = team,
         .work = work,
-        .parts = memory,
-        .stride = sizeof(struct collx_pipe_part) + 2 * bytes,
+        .parts = first_part(memory, numa_nodes),
+        .stride = stride_for(team->size, numa_nodes),
         .bytes = bytes,
     };
     collx_copier_init(&pipe->copier);

@@ -3,12 +3,14 @@
  * same bits: each element is either combined by everybody in the same way or by one for all.
  *
  * Small.  Round e = 1, 2, …:
- *   1. copy what we contribute into our own slot e mod 2, post e beside it
- *   2. wait for e in everybody's slot, combine all of them into the result
- *   3. claim our own slot of the next round, so that (1) has not to fetch its lines from those who
- *      have read there
- * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e everywhere
- * may overwrite what was read in round e - 1, and does so in (3) and in round e + 1.
+ *   1. copy what we contribute into our own share, slot e mod 2, post e beside it
+ *   2. in groups: wait for e in each share that we relay, copy it into our group's table, post e
+ *   3. wait for e in everybody's share, in our group's table; combine all of them into the result
+ *   4. claim what we write in the next round, so that (1) and (2) have not to fetch its lines from
+ *      those who have read there
+ * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e from
+ * everybody may overwrite what was read in round e - 1, and does so in (4) and in round e + 1. That
+ * is as true of what a relay writes: it has seen e from everybody in (3).
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *
@@ -18,27 +20,17 @@
  */
 #include "algorithms/allreduce.h"
 
+#include "algorithms/allreduce_shares.h"
 #include "algorithms/combine.h"
-#include "algorithms/shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-    SMALL_BYTES = 4096,           /* of one rank */
-    SMALL_BYTES_TOGETHER = 16384, /* of all: everybody reads them all */
-};
-
-/* One rank's part of the segment, for small vectors. */
-struct part {
-    struct collx_flag line[2];
-    unsigned char small[2][SMALL_BYTES];
-};
-_Static_assert(sizeof(struct part) % COLLX_LINE == 0, "parts are made of whole lines");
+enum { ELEMENT_MOST = 4096 };
 
 struct allreduce {
     struct collx_team *team;
-    struct part *part; /* [size] */
+    struct collx_shares shares;
     uint64_t round;
     size_t small_bytes; /* up to here small; else large */
     struct collx_allreduce_work work;
@@ -46,29 +38,28 @@ struct allreduce {
     struct collx_single single;
 };
 
-static unsigned char *small_slot(struct allreduce *state, int rank, uint64_t round, size_t bytes)
-{
-    struct part *part = &state->part[rank];
-
-    return bytes <= COLLX_INLINE ? part->line[round & 1].payload : part->small[round & 1];
-}
-
 /* What `rank` contributes, when it is there; `mine` is our own. */
 static inline const void *operand(struct allreduce *state, int rank, uint64_t round, size_t bytes,
                                   const void *mine)
 {
+    struct collx_share *share = collx_share_of(&state->shares, rank);
+
     if (rank == state->team->rank)
         return mine;
-    collx_wait_for(state->team, &state->part[rank].line[round & 1], round, rank, "Allreduce");
-    return small_slot(state, rank, round, bytes);
+    collx_shares_wait(state->team, &state->shares, share, rank, round);
+    return collx_share_data(&state->shares, share, round, bytes);
 }
 
-static int run_small(struct allreduce *state, struct collx_call *call)
+/* Compiled for each, since being flat should cost no look at what else could be. */
+static inline __attribute__((always_inline)) int run_small(struct allreduce *state,
+                                                           struct collx_call *call, bool in_groups)
 {
     struct collx_team *team = state->team;
+    struct collx_shares *shares = &state->shares;
     const size_t bytes = call->bytes;
     const uint64_t round = ++state->round;
-    unsigned char *own = small_slot(state, team->rank, round, bytes);
+    struct collx_share *share = collx_share_of(shares, team->rank);
+    unsigned char *own = collx_share_data(shares, share, round, bytes);
     int error = 0;
 
     if (!call->contiguous) /* 1 */
@@ -77,9 +68,11 @@ static int run_small(struct allreduce *state, struct collx_call *call)
         collx_copy_small(own, call->sbuf, bytes);
     else
         collx_copy_in(&state->pipe.copier, own, call->sbuf, bytes);
-    collx_flag_post(team, &state->part[team->rank].line[round & 1], round);
+    collx_flag_post(team, collx_share_flag(share, round), round);
+    if (in_groups)
+        collx_shares_relay(team, shares, round, bytes); /* 2 */
 
-    if (call->reduce) { /* 2 */
+    if (call->reduce) { /* 3 */
         /* Our own operand is read where it came from: what has just been stored is on its way.  But
          * in place, that may be overwritten before its turn comes. */
         const void *mine = call->sbuf == call->rbuf && team->rank > 1 ? own : call->sbuf;
@@ -89,18 +82,17 @@ static int run_small(struct allreduce *state, struct collx_call *call)
                          (size_t)call->count);
             left = call->rbuf;
         }
-        collx_claim(team, small_slot(state, team->rank, round + 1, bytes), bytes); /* 3 */
-        return 0;
+    } else {
+        unsigned char result[ELEMENT_MOST];
+        for (int rank = 0; rank < team->size; rank++)
+            state->work.from[rank] =
+                (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
+        if (!error)
+            error = collx_combine(team, call, state->work.from, call->count, result);
+        if (!error)
+            error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
     }
-
-    unsigned char result[SMALL_BYTES];
-    collx_wait_others(team, &state->part->line[round & 1], sizeof *state->part, round, "Allreduce");
-    for (int rank = 0; rank < team->size; rank++)
-        state->work.from[rank] = small_slot(state, rank, round, bytes);
-    if (!error)
-        error = collx_combine(team, call, state->work.from, call->count, result);
-    if (!error)
-        error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
+    collx_shares_claim(team, shares, round, bytes); /* 4 */
     return error;
 }
 
@@ -124,13 +116,22 @@ static int run_large(struct allreduce *state, struct collx_call *call)
     return error;
 }
 
-static int collx_allreduce_shm_run(struct collx_slot *slot, struct collx_call *call)
+static inline __attribute__((always_inline)) int run(struct allreduce *state,
+                                                     struct collx_call *call, bool in_groups)
 {
-    struct allreduce *state = slot->state;
-
     if (__builtin_expect(call->bytes <= state->small_bytes, 1))
-        return call->bytes ? run_small(state, call) : 0;
+        return call->bytes ? run_small(state, call, in_groups) : 0;
     return run_large(state, call);
+}
+
+static int run_flat(struct collx_slot *slot, struct collx_call *call)
+{
+    return run(slot->state, call, false);
+}
+
+static int run_grouped(struct collx_slot *slot, struct collx_call *call)
+{
+    return run(slot->state, call, true);
 }
 
 static int run_alone(struct collx_slot *slot, struct collx_call *call)
@@ -140,6 +141,15 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
     return collx_combine_alone(state->team, call);
 }
 
+/* Parameters. */
+enum { SINGLE_COPY, GROUPS };
+static const struct collx_param params[] = {
+    COLLX_SINGLE_PARAM,
+    COLLX_GROUPS_PARAM("small vectors of 9 ranks and more in several caches or packages come to "
+                       "each of them once"),
+    {0},
+};
+
 static int collx_allreduce_shm_query(const struct collx_facts *facts, const struct collx_args *args,
                                      char *why, size_t size)
 {
@@ -147,20 +157,40 @@ static int collx_allreduce_shm_query(const struct collx_facts *facts, const stru
     return collx_query_one_node(facts, why, size);
 }
 
+static struct collx_groups_plan plan_of(const struct collx_place *places, int ranks,
+                                        const struct collx_args *args)
+{
+    return collx_allreduce_plan_choose(places, ranks,
+                                       (enum collx_groups_wanted)args->value[GROUPS]);
+}
+
 static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
                                         const struct collx_args *args)
 {
-    (void)args;
+    const struct collx_groups_plan plan = plan_of(facts->places, facts->ranks, args);
+
     if (facts->ranks == 1)
         return 0;
-    return (size_t)facts->ranks * sizeof(struct part) + collx_allreduce_pipe_space(facts->ranks) +
+    return collx_shares_space(&plan, facts->ranks, facts->numa_nodes) +
+           collx_allreduce_pipe_space(facts->ranks, facts->numa_nodes) +
            collx_single_space(facts->ranks);
+}
+
+static void collx_allreduce_shm_place(const struct collx_team *team, const struct collx_args *args,
+                                      void *memory)
+{
+    const struct collx_groups_plan plan = plan_of(team->places, team->size, args);
+    const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
+
+    collx_shares_place(&plan, team, memory);
+    collx_allreduce_pipe_place(team,
+                               (char *)memory + collx_shares_space(&plan, team->size, numa_nodes));
 }
 
 static bool collx_allreduce_shm_takes(const void *state, const struct collx_call *call)
 {
     (void)state;
-    return call->elem_bytes <= SMALL_BYTES;
+    return call->elem_bytes <= ELEMENT_MOST;
 }
 
 static void collx_allreduce_shm_detach(void *state)
@@ -169,6 +199,7 @@ static void collx_allreduce_shm_detach(void *state)
 
     if (!allreduce)
         return;
+    collx_shares_finish(&allreduce->shares);
     collx_allreduce_work_finish(&allreduce->work);
     free(allreduce);
 }
@@ -179,28 +210,32 @@ static const char *const ways_of_two[] = {"through the segment", "by slices", "w
 static int collx_allreduce_shm_attach(struct collx_team *team, const struct collx_args *args,
                                       void *memory, struct collx_slot *slot)
 {
+    const struct collx_groups_plan plan = plan_of(team->places, team->size, args);
     struct allreduce *state = calloc(1, sizeof *state);
 
     if (!state)
         return -ENOMEM;
     state->team = team;
-    if (collx_allreduce_work_init(&state->work, team->size)) {
-        free(state);
+    if (collx_allreduce_work_init(&state->work, team->size) ||
+        collx_shares_init(&state->shares, &plan, team, memory)) {
+        collx_allreduce_shm_detach(state);
         return -ENOMEM;
     }
-    state->part = memory;
-    memory = state->part + team->size;
-    void *behind = collx_allreduce_pipe_init(&state->pipe, team, &state->work, memory);
-    collx_single_init(&state->single, team, memory, behind, args->value[0],
+    state->small_bytes = collx_shares_most(team->size);
+    void *rings =
+        (char *)memory +
+        collx_shares_space(&plan, team->size, collx_places_numa_nodes(team->places, team->size));
+    void *behind = collx_allreduce_pipe_init(&state->pipe, team, &state->work, rings);
+    collx_single_init(&state->single, team, rings, behind, args->value[SINGLE_COPY],
                       team->size == 2 ? ways_of_two : ways, "Allreduce");
-    state->small_bytes = SMALL_BYTES_TOGETHER / (size_t)team->size;
-    if (state->small_bytes > SMALL_BYTES)
-        state->small_bytes = SMALL_BYTES;
-    if (state->small_bytes < COLLX_INLINE)
-        state->small_bytes = COLLX_INLINE;
     slot->state = state;
-    slot->run = team->size == 1 ? run_alone : collx_allreduce_shm_run;
+    slot->run = team->size == 1 ? run_alone : plan.groups > 1 ? run_grouped : run_flat;
     return 0;
+}
+
+static void collx_allreduce_shm_describe(const void *state, char *line, size_t size)
+{
+    collx_allreduce_plan_describe(&((const struct allreduce *)state)->shares.plan, line, size);
 }
 
 const struct collx_algorithm collx_allreduce_shm = {
@@ -209,10 +244,12 @@ const struct collx_algorithm collx_allreduce_shm = {
     .needs = "all ranks on one node; datatype elements of at most 4 KiB",
     .kind = COLLX_ALLREDUCE,
     .rank_order = true,
-    .params = collx_single_params,
+    .params = params,
     .query = collx_allreduce_shm_query,
     .space = collx_allreduce_shm_space,
+    .place = collx_allreduce_shm_place,
     .attach = collx_allreduce_shm_attach,
     .takes = collx_allreduce_shm_takes,
+    .describe = collx_allreduce_shm_describe,
     .detach = collx_allreduce_shm_detach,
 };

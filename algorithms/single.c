@@ -7,11 +7,6 @@
 
 const char *const collx_single_words[] = {"auto", "never", "always", NULL};
 
-const struct collx_param collx_single_params[] = {
-    COLLX_SINGLE_PARAM,
-    {0},
-};
-
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
                        void *memory, int64_t wanted, const char *const *ways, const char *name)
 {

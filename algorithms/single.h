@@ -31,7 +31,6 @@ enum { COLLX_OWNER_BITS = 22 };
 
 /* The parameter `single_copy` of algorithms that have this as one of two ways. */
 enum { COLLX_SINGLE_AUTO, COLLX_SINGLE_NEVER, COLLX_SINGLE_ALWAYS };
-extern const struct collx_param collx_single_params[];
 extern const char *const collx_single_words[];
 #define COLLX_SINGLE_PARAM                                                                         \
     {                                                                                              \

@@ -20,30 +20,6 @@ extern const collx_algorithm collx_bcast_shm;
 namespace
 {
 
-using Places = std::vector<collx_place>;
-
-struct Machine {
-    const char *name;
-    Places places;
-    int groups;
-};
-
-Places with_unknown()
-{
-    Places places = ranks_on(14, 2, 1, 7, true);
-    places[0] = places[9] = nowhere;
-    return places;
-}
-
-const Machine machines[] = {
-    {"9_on_2_packages", ranks_on(9, 2, 1, 8), 2}, /* the second has one rank */
-    {"9_on_3_packages_in_turn", ranks_on(9, 3, 1, 3, true), 3},
-    {"12_on_4_packages", ranks_on(12, 4, 1, 3), 4},
-    {"14_on_2_packages_and_nowhere", with_unknown(), 4},
-    {"16_on_1_package_of_4_caches", ranks_on(16, 1, 4, 4), 4},
-    {"16_on_2_packages_of_2_caches", ranks_on(16, 2, 2, 4), 4},
-};
-
 struct Case {
     Machine machine;
     Ranks kind;
@@ -76,7 +52,7 @@ std::vector<Case> cases()
 {
     std::vector<Case> all;
 
-    for (const Machine &machine : machines)
+    for (const Machine &machine : divided)
         for (Ranks kind : {Ranks::processes, Ranks::threads})
             for (bool single_copy : {false, true})
                 all.push_back({machine, kind, single_copy});
@@ -156,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(All, Groups, testing::ValuesIn(cases()), name_of);
 /* Else the cases above would prove nothing about groups. */
 TEST(GroupsOf, TheseMachinesAreWhatIsSaid)
 {
-    for (const Machine &machine : machines) {
+    for (const Machine &machine : divided) {
         collx_groups_plan plan = collx_bcast_plan_choose(
             machine.places.data(), static_cast<int>(machine.places.size()), COLLX_GROUPS_ALWAYS);
         EXPECT_EQ(plan.groups, machine.groups) << machine.name;
@@ -168,7 +144,7 @@ TEST(GroupsOf, TheseMachinesAreWhatIsSaid)
 TEST(GroupsOf, ALeaderWithoutMemoryPassesOn)
 {
     for (int root : {0, 2}) {
-        Case c = {machines[1], Ranks::processes, false};
+        Case c = {divided[1], Ranks::processes, false};
         EXPECT_EQ("", run(c, [root](Rank &self) {
                       const size_t bytes = 4 << 20;
                       const bool poor = self.team.rank == 1; /* leads the second package */
@@ -209,7 +185,7 @@ TEST_P(GroupsLate, IsSaidToBe)
     auto *shared = static_cast<std::atomic<uint32_t> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::atomic<uint32_t> &said = shared[0];
-    Case c = {machines[2], Ranks::processes, false};
+    Case c = {divided[2], Ranks::processes, false};
 
     testing::internal::CaptureStderr();
     std::string wrong = run(c, [&](Rank &self) {

@@ -25,4 +25,29 @@ inline std::vector<collx_place> ranks_on(int ranks, int packages, int caches, in
     return places;
 }
 
+using Places = std::vector<collx_place>;
+
+inline Places with_unknown()
+{
+    Places places = ranks_on(14, 2, 1, 7, true);
+    places[0] = places[9] = nowhere;
+    return places;
+}
+
+/* Where ranks can be divided into groups. */
+struct Machine {
+    const char *name;
+    Places places;
+    int groups;
+};
+
+const Machine divided[] = {
+    {"9_on_2_packages", ranks_on(9, 2, 1, 8), 2}, /* the second has one rank */
+    {"9_on_3_packages_in_turn", ranks_on(9, 3, 1, 3, true), 3},
+    {"12_on_4_packages", ranks_on(12, 4, 1, 3), 4},
+    {"14_on_2_packages_and_nowhere", with_unknown(), 4},
+    {"16_on_1_package_of_4_caches", ranks_on(16, 1, 4, 4), 4},
+    {"16_on_2_packages_of_2_caches", ranks_on(16, 2, 2, 4), 4},
+};
+
 #endif

@@ -11,8 +11,6 @@ extern "C" {
 #include <gtest/gtest.h>
 #include <vector>
 
-using Places = std::vector<collx_place>;
-
 /* A plan that frees itself. */
 struct Plan {
     collx_barrier_plan plan;

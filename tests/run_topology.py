@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: run_topology.py BUILD MPI LAUNCHER
 
-Ranks that pretend to be on machines with several packages: barriers and broadcasts among them take
-the shape of that machine, and are right.  The program is the conformance test of these two."""
+Ranks that pretend to be on machines with several packages: collectives among them take the shape of
+that machine, and are right.  The program is the conformance test of them."""
 
 import re
 import sys
@@ -30,10 +30,14 @@ def barriers(env, ranks=RANKS):
     return calls("barrier", env, ranks)
 
 
-def bcasts(folder, use, env, ranks=RANKS):
+def with_policy(area, folder, use, env, ranks=RANKS):
     policy = folder / "policy.yaml"
     policy.write_text(f"version: 1\nrules:\n  - use: [{use}, pmpi]\n")
-    return calls("bcast", {"COLLX_POLICY": policy, **env}, ranks)
+    return calls(area, {"COLLX_POLICY": policy, **env}, ranks)
+
+
+def bcasts(*rest):
+    return with_policy("bcast", *rest)
 
 
 def two_packages(folder):
@@ -89,6 +93,22 @@ def bcast_flat(folder):
     check(how == ["everybody reads from the root"], said)
 
 
+def allreduce_groups(folder):
+    env = {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:8 pu:1"}
+    how, said = with_policy("allreduce", folder, "shm(groups=always)", env, 16)
+    check(how == ["small vectors: 2 groups, by last cache; 16 lines cross between packages, not 128; "
+                  "some 440 ns, not 600"], said)
+    env = {"COLLX_TOPOLOGY": "package:3 [numa] l3:1 core:3 pu:1"}
+    how, said = with_policy("allreduce", folder, "shm(groups=always)", env)
+    check(len(how) == 1 and "3 groups, by last cache; 18 lines cross between packages, not 54;" in how[0], said)
+
+
+def allreduce_flat(folder):
+    env = {"COLLX_TOPOLOGY": "package:1 l3:1 core:16 pu:1"}
+    how, said = with_policy("allreduce", folder, "shm", env)
+    check(how == ["small vectors: everybody reads everybody's"], said)
+
+
 main([
     (f"{mpi_name}: two packages", two_packages),
     (f"{mpi_name}: four packages with memory of their own", four_packages_with_memory),
@@ -98,4 +118,6 @@ main([
     (f"{mpi_name}: nonsense", nonsense),
     (f"{mpi_name}: bcast in groups", bcast_groups),
     (f"{mpi_name}: bcast to few ranks", bcast_flat),
+    (f"{mpi_name}: allreduce in groups", allreduce_groups),
+    (f"{mpi_name}: allreduce at one cache", allreduce_flat),
 ])

@@ -1,0 +1,171 @@
+#include "algorithms/allreduce_shares.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    MOST = 4096,           /* of one rank */
+    MOST_TOGETHER = 16384, /* of all */
+};
+
+size_t collx_shares_most(int ranks)
+{
+    size_t bytes = MOST_TOGETHER / (size_t)ranks;
+
+    return bytes > MOST ? MOST : bytes < COLLX_INLINE ? COLLX_INLINE : bytes;
+}
+
+static size_t room_for(int ranks)
+{
+    return (collx_shares_most(ranks) + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+}
+
+static size_t stride_for(int ranks)
+{
+    return sizeof(struct collx_share) + 2 * room_for(ranks);
+}
+
+/* Tables of groups on several NUMA nodes begin on pages of their own. */
+static size_t step_for(int ranks, int numa_nodes)
+{
+    size_t bytes = (size_t)ranks * stride_for(ranks);
+
+    return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
+}
+
+/* The first of them, too. */
+static unsigned char *first_table(void *memory, int numa_nodes)
+{
+    return numa_nodes > 1 ? (unsigned char *)collx_page_up((uintptr_t)memory) : memory;
+}
+
+/* Flat, the ranks on several NUMA nodes have one table, which is nobody's. */
+static int nodes_of(const struct collx_groups_plan *plan, int numa_nodes)
+{
+    return plan->groups > 1 ? numa_nodes : 1;
+}
+
+size_t collx_shares_space(const struct collx_groups_plan *plan, int ranks, int numa_nodes)
+{
+    const int nodes = nodes_of(plan, numa_nodes);
+
+    return (nodes > 1 ? collx_page_up(1) : 0) + (size_t)plan->groups * step_for(ranks, nodes);
+}
+
+void collx_shares_place(const struct collx_groups_plan *plan, const struct collx_team *team,
+                        void *memory)
+{
+    const int nodes = nodes_of(plan, collx_places_numa_nodes(team->places, team->size));
+    unsigned char *table = first_table(memory, nodes);
+
+    for (int rank = 0; rank < team->size && nodes > 1; rank++) {
+        if (collx_places_first(team->places, rank, plan->key) != rank)
+            continue;
+        collx_shm_place(table, step_for(team->size, nodes), team->places[rank].numa);
+        table += step_for(team->size, nodes);
+    }
+}
+
+static struct collx_share *share_in(const struct collx_shares *shares, int group, int rank)
+{
+    return (struct collx_share *)(shares->memory + (size_t)group * shares->step +
+                                  (size_t)rank * shares->stride);
+}
+
+static void find_relayed(struct collx_shares *shares, const struct collx_team *team)
+{
+    const struct collx_groups *groups = &shares->groups;
+    const int members = groups->members[groups->own], index = groups->index[team->rank];
+    int outsider = 0;
+
+    for (int rank = 0; rank < team->size; rank++)
+        if (groups->of[rank] != groups->own && collx_allreduce_relays(index, members, outsider++))
+            shares->relayed[shares->relays++] =
+                (struct collx_relayed){.from = share_in(shares, groups->of[rank], rank),
+                                       .to = share_in(shares, groups->own, rank),
+                                       .rank = rank};
+}
+
+int collx_shares_init(struct collx_shares *shares, const struct collx_groups_plan *plan,
+                      const struct collx_team *team, void *memory)
+{
+    const int nodes = plan->groups > 1 ? collx_places_numa_nodes(team->places, team->size) : 1;
+
+    *shares = (struct collx_shares){
+        .plan = *plan,
+        .memory = first_table(memory, nodes),
+        .stride = stride_for(team->size),
+        .step = step_for(team->size, nodes),
+        .room = room_for(team->size),
+    };
+    shares->relayed = calloc((size_t)team->size, sizeof *shares->relayed);
+    if (collx_groups_init(&shares->groups, plan, team) || !shares->relayed)
+        return -ENOMEM;
+    shares->table = shares->memory + (size_t)shares->groups.own * shares->step;
+    find_relayed(shares, team);
+    return 0;
+}
+
+void collx_shares_finish(struct collx_shares *shares)
+{
+    collx_groups_finish(&shares->groups);
+    free(shares->relayed);
+}
+
+/* What a rank waits for, in words for a message. */
+struct waiting {
+    const struct collx_shares *shares;
+    uint64_t round;
+    int rank, ranks;
+};
+
+/* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
+static bool posted(const struct waiting *waiting, int group, int rank)
+{
+    return atomic_load_explicit(
+               &collx_share_flag(share_in(waiting->shares, group, rank), waiting->round)->value,
+               memory_order_relaxed) >= waiting->round;
+}
+
+/* Who has not come; and when all have, the relay that has not passed on what we wait for. */
+static bool is_missing(const void *with, int rank)
+{
+    const struct waiting *waiting = with;
+    const struct collx_groups *groups = &waiting->shares->groups;
+    int outsiders = 0;
+
+    for (int other = 0; other < waiting->ranks; other++)
+        if (!posted(waiting, groups->of[other], other))
+            return !posted(waiting, groups->of[rank], rank);
+    if (groups->of[rank] != groups->own || groups->of[waiting->rank] == groups->own)
+        return false;
+    for (int other = 0; other < waiting->rank; other++)
+        outsiders += groups->of[other] != groups->own;
+    return collx_allreduce_relays(groups->index[rank], groups->members[groups->own], outsiders);
+}
+
+void collx_shares_wait_long(struct collx_team *team, const struct collx_shares *shares,
+                            struct collx_share *share, int rank, uint64_t round)
+{
+    struct waiting waiting = {shares, round, rank, team->size};
+
+    collx_wait_long(team,
+                    &(struct collx_wait){.flag = collx_share_flag(share, round),
+                                         .count = 1,
+                                         .what = "Allreduce",
+                                         .missing = is_missing,
+                                         .with = &waiting},
+                    round);
+}
+
+void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
+                        size_t bytes)
+{
+    for (int i = 0; i < shares->relays; i++) {
+        const struct collx_relayed *relayed = &shares->relayed[i];
+        collx_shares_wait(team, shares, relayed->from, relayed->rank, round);
+        memcpy(collx_share_data(shares, relayed->to, round, bytes),
+               collx_share_data(shares, relayed->from, round, bytes), bytes);
+        collx_flag_post(team, collx_share_flag(relayed->to, round), round);
+    }
+}

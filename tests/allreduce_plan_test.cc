@@ -1,0 +1,175 @@
+/* How an Allreduce of small vectors goes about machines made up: who relays what, that everybody
+ * finds everybody's share, what crosses between packages, and what the model makes of it. */
+#include "tests/plans.h"
+#include "tests/shares_view.h"
+
+#include <cstdlib>
+#include <map>
+
+namespace
+{
+
+collx_groups_plan plan_of(const Places &places, collx_groups_wanted wanted = COLLX_GROUPS_ALWAYS)
+{
+    return collx_allreduce_plan_choose(places.data(), static_cast<int>(places.size()), wanted);
+}
+
+/* What all ranks of a team make of one piece of memory. */
+class Team
+{
+  public:
+    Team(const Places &places, const collx_groups_plan &plan)
+    {
+        const int size = static_cast<int>(places.size());
+        const size_t space =
+            shares_view_space(&plan, size, collx_places_numa_nodes(places.data(), size));
+        EXPECT_EQ(0, posix_memalign(&memory_, 4096, space));
+        for (int rank = 0; rank < size; rank++) {
+            collx_team team = {};
+            team.rank = rank;
+            team.size = size;
+            team.places = places.data();
+            views_.push_back(shares_view_create(&plan, &team, memory_));
+            for (int other = 0; other < size; other++)
+                EXPECT_LT(static_cast<const char *>(shares_view_of(views_[rank], other)),
+                          static_cast<char *>(memory_) + space);
+        }
+    }
+    Team(const Team &) = delete;
+    Team &operator=(const Team &) = delete;
+    ~Team()
+    {
+        for (shares_view *view : views_)
+            shares_view_destroy(view);
+        free(memory_);
+    }
+
+    /* Every share that anybody reads has one writer, who is its owner or has read that one's.
+     * Returns how often somebody reads what was written in another package. */
+    int check(const Places &places) const
+    {
+        const int size = static_cast<int>(views_.size());
+        std::map<const void *, int> writer, owner;
+        int far = 0;
+        auto reads = [&](int rank, const void *share) {
+            far += collx_place_distance(&places[rank], &places[writer.at(share)]) == COLLX_FAR;
+        };
+
+        for (int rank = 0; rank < size; rank++) {
+            const void *own = shares_view_of(views_[rank], rank);
+            EXPECT_TRUE(writer.emplace(own, rank).second) << "two ranks write " << rank << "'s";
+            owner[own] = rank;
+        }
+        for (int rank = 0; rank < size; rank++) {
+            const void *from, *to;
+            int whose;
+            for (int i = 0; shares_view_relayed(views_[rank], i, &whose, &from, &to); i++) {
+                EXPECT_EQ(owner.at(from), whose);
+                EXPECT_EQ(writer.at(from), whose) << "from its owner, not from a relay";
+                EXPECT_TRUE(writer.emplace(to, rank).second) << "two relays";
+                owner[to] = whose;
+                reads(rank, from);
+            }
+        }
+        for (int rank = 0; rank < size; rank++)
+            for (int other = 0; other < size; other++) {
+                const void *share = shares_view_of(views_[rank], other);
+                EXPECT_EQ(owner.at(share), other) << "what rank " << rank << " reads";
+                if (writer.at(share) != rank)
+                    reads(rank, share);
+            }
+        return far;
+    }
+
+  private:
+    std::vector<shares_view *> views_;
+    void *memory_ = nullptr;
+};
+
+TEST(AllreducePlan, EveryShareComesToEverybody)
+{
+    for (const Machine &machine : divided) {
+        collx_groups_plan plan = plan_of(machine.places);
+        EXPECT_EQ(plan.groups, machine.groups) << machine.name;
+        EXPECT_EQ(Team(machine.places, plan).check(machine.places), plan.far) << machine.name;
+        plan = plan_of(machine.places, COLLX_GROUPS_NEVER);
+        EXPECT_EQ(plan.groups, 1);
+        EXPECT_EQ(Team(machine.places, plan).check(machine.places), plan.flat_far) << machine.name;
+    }
+}
+
+TEST(AllreducePlan, CrossesOnceForEachRankAndOtherPackage)
+{
+    for (int packages : {2, 3, 4, 8, 16})
+        for (int cores : {5, 8, 32})
+            for (bool in_turn : {false, true}) {
+                Places places = ranks_on(packages * cores, packages, 1, cores, in_turn);
+                collx_groups_plan plan = plan_of(places);
+                ASSERT_EQ(plan.groups, packages) << packages << " packages of " << cores;
+                EXPECT_EQ(plan.far, packages * cores * (packages - 1));
+                EXPECT_EQ(plan.flat_far, packages * cores * (packages - 1) * cores);
+                EXPECT_EQ(Team(places, plan).check(places), plan.far);
+            }
+}
+
+TEST(AllreducePlan, IsFlatWhereThereIsNothingToShare)
+{
+    Places eight = ranks_on(8, 2, 1, 4), one_cache = ranks_on(64, 1, 1, 64);
+    Places nobody_knows(40, nowhere), alone = ranks_on(16, 16, 1, 1);
+
+    for (const Places &places : {eight, one_cache, nobody_knows, alone}) {
+        collx_groups_plan plan = plan_of(places);
+        EXPECT_EQ(plan.groups, 1);
+        Team(places, plan).check(places);
+    }
+    EXPECT_EQ(collx_allreduce_plan_choose(nullptr, 40, COLLX_GROUPS_ALWAYS).groups, 1);
+    EXPECT_EQ(plan_of(ranks_on(64, 2, 1, 32), COLLX_GROUPS_NEVER).groups, 1);
+}
+
+/* Each group takes memory. */
+TEST(AllreducePlan, HasABoundOfGroups)
+{
+    EXPECT_EQ(plan_of(ranks_on(128, 2, 16, 4)).groups, 2) << "not 32 caches";
+    EXPECT_EQ(plan_of(ranks_on(128, 1, 32, 4)).groups, 1);
+}
+
+/* 64 ranks on two packages, worked out by hand from the table in docs/algorithms.md. */
+TEST(AllreducePlan, CostsWhatTheModelSays)
+{
+    collx_groups_plan plan = plan_of(ranks_on(64, 2, 1, 32), COLLX_GROUPS_AUTO);
+
+    /* Each reads 31 lines nearby and 32 far away; but all of these share the link. */
+    EXPECT_LT(31 * 10 + 32 * 40 + (250 - 40), 64 * 32 * 4);
+    EXPECT_EQ(plan.flat_time, 64 * 32 * 4);
+    /* One line from far away; all these share the link; then, of the 31 others, two lines each. */
+    EXPECT_EQ(plan.time, 64 * 4 + (2 * 31 * 10 + (60 - 10)));
+    EXPECT_EQ(plan.groups, 2);
+}
+
+TEST(AllreducePlan, GroupsAreChosenOnlyWhereTheyAreCheaper)
+{
+    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
+    int grouped = 0, flat = 0;
+
+    for (const auto &machine : machines)
+        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
+            for (bool in_turn : {false, true}) {
+                Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
+                collx_groups_plan chosen = plan_of(places, COLLX_GROUPS_AUTO);
+                collx_groups_plan best = plan_of(places, COLLX_GROUPS_ALWAYS);
+                (chosen.groups > 1 ? grouped : flat)++;
+                if (chosen.groups > 1) {
+                    EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
+                    EXPECT_EQ(chosen.time, best.time);
+                } else if (best.groups > 1) {
+                    EXPECT_GT(best.time * 10, best.flat_time * 9);
+                }
+                if (packages_of(places) > 1 && ranks >= 48) {
+                    EXPECT_GT(chosen.groups, 1) << ranks << " ranks on several packages";
+                }
+            }
+    EXPECT_GT(grouped, 0);
+    EXPECT_GT(flat, 0);
+}
+
+} // namespace
