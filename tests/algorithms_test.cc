@@ -68,7 +68,7 @@ std::vector<Case> cases(collx_kind kind)
         if (collx_algorithms[i]->kind != kind || !strcmp(collx_algorithms[i]->name, "hwbarrier"))
             continue;
         for (int size = 1; size <= 9; size++)
-            for (Ranks ranks : {Ranks::processes, Ranks::threads})
+            for (Ranks ranks : all_kinds)
                 for (bool crowded : {false, true})
                     for (const auto &form : forms(collx_algorithms[i]))
                         if (crowded || size <= sysconf(_SC_NPROCESSORS_ONLN))
@@ -89,7 +89,7 @@ std::vector<Case> placed_cases(collx_kind kind)
             continue;
         for (int size : {2, 8, 9, 13, 16, 32})
             for (int packages : {2, 4})
-                for (Ranks ranks : {Ranks::processes, Ranks::threads})
+                for (Ranks ranks : all_kinds)
                     for (bool crowded : {false, true})
                         all.push_back({collx_algorithms[i], size, ranks, crowded,
                                        forms(collx_algorithms[i])[0].first, "", packages});

@@ -57,7 +57,7 @@ std::vector<Case> cases()
     std::vector<Case> all;
     unsigned turn = 0;
 
-    for (Ranks kind : {Ranks::processes, Ranks::threads})
+    for (Ranks kind : all_kinds)
         for (const Way &way : all_ways()) {
             /* One check for all would be one for the nodes of all threads. */
             if (kind == Ranks::threads && way.name == "sisci_50_at_once")

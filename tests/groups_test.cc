@@ -53,7 +53,7 @@ std::vector<Case> cases()
     std::vector<Case> all;
 
     for (const Machine &machine : divided)
-        for (Ranks kind : {Ranks::processes, Ranks::threads})
+        for (Ranks kind : all_kinds)
             for (bool single_copy : {false, true})
                 all.push_back({machine, kind, single_copy});
     return all;

@@ -37,7 +37,7 @@ std::vector<Case> cases()
     std::vector<Case> all;
 
     for (const Machine &machine : divided)
-        for (Ranks kind : {Ranks::processes, Ranks::threads})
+        for (Ranks kind : all_kinds)
             all.push_back({machine, kind});
     return all;
 }

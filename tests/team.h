@@ -47,6 +47,13 @@ struct Rank {
 
 enum class Ranks { processes, threads };
 
+/* What to run a case as.  ThreadSanitizer sees nothing of what passes between processes. */
+#if defined(__SANITIZE_THREAD__)
+constexpr Ranks all_kinds[] = {Ranks::threads};
+#else
+constexpr Ranks all_kinds[] = {Ranks::processes, Ranks::threads};
+#endif
+
 /* From now on the kernel refuses this process cross-memory attach. */
 void forbid_cma();
 
