@@ -2,12 +2,14 @@
 """usage: scripts/summary.py BUILD-FOLDER...
 
 Counts what `meson test` has run in these folders: every case of a Google Test program, every line
-of a TAP test, every other test once.  Lists what failed and what was skipped, and ends with
-"N passed, N failed, N skipped".  Exit code 1 if anything failed, or nothing was run."""
+of a TAP test, every other test once.  Lists what failed and what was skipped, in one line what a
+test skips for one reason, and ends with "N passed, N failed, N skipped".  Exit code 1 if anything
+failed, or nothing was run."""
 
 import json
 import sys
 import xml.etree.ElementTree as et
+from collections import Counter
 from pathlib import Path
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -31,13 +33,14 @@ def outcome(case):
 
 
 def cases_of(folder):
-    """(test, case, outcome, reason) of everything that the folder's tests were made of."""
+    """(test, case, outcome, reason) of everything that the folder's tests were made of; a test that
+    is one case of its own has no case."""
     logs = Path(folder) / "meson-logs"
     try:
         tests = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
         suites = et.parse(logs / "testlog.junit.xml").getroot().findall("testsuite")
     except (OSError, et.ParseError, json.JSONDecodeError) as error:
-        yield folder, "meson test", FAILED, f"did not finish: {error}"
+        yield "meson test", "", FAILED, f"did not finish: {error}"
         return
     for test in tests:
         name, result = test["name"], test["result"]
@@ -57,7 +60,7 @@ def cases_of(folder):
         elif not found:
             found.append((name, SKIPPED if result == "SKIP" else PASSED, ""))
         for case, what, why in found:
-            yield folder, name if case == name else f"{name}: {case}", what, why
+            yield name, "" if case == name else case, what, why
 
 
 def main(folders):
@@ -66,10 +69,16 @@ def main(folders):
         return 0 if folders else 2
     counts = {PASSED: 0, FAILED: 0, SKIPPED: 0}
     for folder in folders:
-        for where, case, what, why in cases_of(folder):
+        cases = list(cases_of(folder))
+        alike = Counter((test, why) for test, _, what, why in cases if what == SKIPPED and why)
+        for test, case, what, why in cases:
             counts[what] += 1
-            if what != PASSED:
-                print(f"{what}: {where}: {case}" + (f": {why}" if why else ""))
+            if what == PASSED:
+                continue
+            number = alike.pop((test, why), 0) if what == SKIPPED and why else 1
+            if number:
+                case = f"{number} cases" if number > 1 else case
+                print(": ".join(filter(None, (what, folder, test, case, why))))
     print(", ".join(f"{count} {what}" for what, count in counts.items()))
     return 0 if counts[PASSED] and not counts[FAILED] else 1
 
