@@ -3,7 +3,8 @@
 #
 #   collx_options "$@"   understands --help and -y; the rest is left in collx_rest
 #   collx_setup          installs what is missing of scripts/packages
-#   collx_build DIR [OPTION...]   sets up the build folder DIR if need be, and builds
+#   collx_configure DIR [OPTION...]   sets up the build folder DIR if need be
+#   collx_build DIR [OPTION...]   does so, and builds
 
 collx_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 collx_yes=${CI:-}
@@ -96,11 +97,15 @@ collx_setup() {
         } || collx_die "apt-get could not install them: see above"
 }
 
-collx_build() {
+collx_configure() {
     local folder=$collx_root/$1
     shift
     if [[ ! -f $folder/build.ninja ]]; then
         meson setup "$folder" "$collx_root" "$@"
     fi
-    ninja -C "$folder"
+}
+
+collx_build() {
+    collx_configure "$@"
+    ninja -C "$collx_root/$1"
 }
