@@ -151,7 +151,7 @@ TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
 
     for (const char *line : {"  shm of barrier\n", "  shm of bcast\n", "  shm of allreduce\n",
                              "      needs: all ranks on one node", "      here: yes\n",
-                             "      memory: 1 KiB for 2 ranks, 1 KiB for 8, 24 KiB for 64\n"})
+                             "      memory: 1 KiB for 2 ranks, 2 KiB for 8, 24 KiB for 64\n"})
         EXPECT_TRUE(has(info, line)) << line << info.out;
     for (const char *adapter : COLLX_TEST_ADAPTERS)
         EXPECT_TRUE(has(info, std::string("  libcollx-") + adapter + ".so: needs libmp"))
