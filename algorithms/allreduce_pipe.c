@@ -128,9 +128,10 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
     return 0;
 }
 
+/* Where lines are claimed: not those that are written past the caches. */
 static bool is_short(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
 {
-    return call->bytes <= COLLX_CLAIM_MOST && call->bytes <= pipe->bytes;
+    return call->bytes <= COLLX_CLAIM_MOST && call->bytes <= pipe->bytes && !pipe->copier.streaming;
 }
 
 /* A */

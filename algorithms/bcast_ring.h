@@ -141,7 +141,8 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     const uint64_t next = 2 * first - ring->rooted, chunks = ring->chunk + 1 - first;
 
     ring->rooted = first;
-    if (bytes <= COLLX_CLAIM_MOST && next + chunks <= first + ring->slots)
+    if (bytes <= COLLX_CLAIM_MOST && !ring->copier.streaming &&
+        next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
             size_t each = collx_ring_chunk(ring, bytes);
             collx_claim(team, collx_ring_at(ring, e, each), each);

@@ -27,7 +27,7 @@ enum { COLLX_LINE_LEAST = 64 }; /* no CPU has shorter ones */
 struct collx_copier {
     unsigned copies;    /* large ones so far */
     unsigned slow;      /* timed ones in a row that were slow */
-    unsigned streaming; /* copies that go past the caches before plain ones are tried again */
+    unsigned streaming; /* large copies to go past the caches before plain ones are tried again */
     bool demotes;       /* this CPU can push lines on to where their reader looks */
     void (*out)(void *to, const void *shared, size_t bytes);
 };
