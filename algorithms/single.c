@@ -148,9 +148,13 @@ static bool possible(struct collx_single *single)
 unsigned collx_single_begin(struct collx_single *single, size_t bytes)
 {
     if (__builtin_expect(!single->tried, 0)) {
+        /* With more ranks than CPUs it takes at least half as long again as the rings, which one
+         * rank leaves in a cache for the next one on its CPU; there it is not tried unasked. */
+        bool wanted = single->wanted == COLLX_SINGLE_ALWAYS ||
+                      (single->wanted == COLLX_SINGLE_AUTO && !single->team->crowded);
         /* What is timed must not be the first use of its memory. */
         collx_shm_touch(single->rings, (size_t)((unsigned char *)single->part - single->rings));
-        single->possible = single->wanted != COLLX_SINGLE_NEVER && possible(single);
+        single->possible = wanted && possible(single);
         single->tried = true;
     }
     return single->possible ? collx_tuner_begin(&single->tuner, bytes) : 0;

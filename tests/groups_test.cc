@@ -23,14 +23,14 @@ namespace
 struct Case {
     Machine machine;
     Ranks kind;
-    bool single_copy; /* whether it may be tried */
+    bool single_copy; /* of 4 KiB and more, or all in groups */
 };
 
 collx_args args_of(bool single_copy)
 {
     collx_args args = {};
 
-    args.value[0] = single_copy ? 0 : 1;
+    args.value[0] = single_copy ? 2 : 1; /* always, never */
     args.value[1] = COLLX_GROUPS_ALWAYS;
     return args;
 }
