@@ -59,17 +59,15 @@ static unsigned char *out_of(const struct collx_allreduce_pipe *pipe, uint64_t g
     return pipe->out + (g & 1) * pipe->bytes;
 }
 
-/* Where ranks are on several NUMA nodes, each one's part has pages of its own. */
+/* Each rank's part lies on its NUMA node. */
 static size_t stride_for(int ranks, int numa_nodes)
 {
-    size_t bytes = sizeof(struct collx_pipe_part) + 2 * chunk_bytes(ranks);
-
-    return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
+    return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * chunk_bytes(ranks), numa_nodes);
 }
 
 static unsigned char *first_part(void *memory, int numa_nodes)
 {
-    return numa_nodes > 1 ? (unsigned char *)collx_page_up((uintptr_t)memory) : memory;
+    return (unsigned char *)collx_numa_up((uintptr_t)memory, numa_nodes);
 }
 
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes)

@@ -25,18 +25,14 @@ static size_t stride_for(int ranks)
     return sizeof(struct collx_share) + 2 * room_for(ranks);
 }
 
-/* Tables of groups on several NUMA nodes begin on pages of their own. */
 static size_t step_for(int ranks, int numa_nodes)
 {
-    size_t bytes = (size_t)ranks * stride_for(ranks);
-
-    return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
+    return collx_numa_up((size_t)ranks * stride_for(ranks), numa_nodes);
 }
 
-/* The first of them, too. */
 static unsigned char *first_table(void *memory, int numa_nodes)
 {
-    return numa_nodes > 1 ? (unsigned char *)collx_page_up((uintptr_t)memory) : memory;
+    return (unsigned char *)collx_numa_up((uintptr_t)memory, numa_nodes);
 }
 
 /* Flat, the ranks on several NUMA nodes have one table, which is nobody's. */
@@ -89,7 +85,7 @@ static void find_relayed(struct collx_shares *shares, const struct collx_team *t
 int collx_shares_init(struct collx_shares *shares, const struct collx_groups_plan *plan,
                       const struct collx_team *team, void *memory)
 {
-    const int nodes = plan->groups > 1 ? collx_places_numa_nodes(team->places, team->size) : 1;
+    const int nodes = nodes_of(plan, collx_places_numa_nodes(team->places, team->size));
 
     *shares = (struct collx_shares){
         .plan = *plan,

@@ -89,7 +89,7 @@ static inline void collx_shares_wait(struct collx_team *team, const struct collx
 void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
                         size_t bytes);
 
-/* Claim what we write in the next round, vectors of `bytes` bytes. */
+/* Claim our own share's slot of the next round, for `bytes` bytes. */
 static inline void collx_shares_claim(const struct collx_team *team,
                                       const struct collx_shares *shares, uint64_t round,
                                       size_t bytes)

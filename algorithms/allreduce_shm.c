@@ -6,11 +6,11 @@
  *   1. copy what we contribute into our own share, slot e mod 2, post e beside it
  *   2. in groups: wait for e in each share that we relay, copy it into our group's table, post e
  *   3. wait for e in everybody's share, in our group's table; combine all of them into the result
- *   4. claim what we write in the next round, so that (1) and (2) have not to fetch its lines from
- *      those who have read there
+ *   4. claim our own share's other slot, so that (1) has not to fetch its lines from those who have
+ *      read there
  * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e from
- * everybody may overwrite what was read in round e - 1, and does so in (4) and in round e + 1. That
- * is as true of what a relay writes: it has seen e from everybody in (3).
+ * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as true
+ * of what a relay writes: it has seen e from everybody in (3).
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *

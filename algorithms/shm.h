@@ -10,6 +10,13 @@
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
 
+/* A size or an address, rounded up to whole pages where there are several NUMA nodes: what is placed
+ * on one of them has pages of its own. */
+static inline uintptr_t collx_numa_up(uintptr_t bytes, int numa_nodes)
+{
+    return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
+}
+
 /* Messages whose memory is claimed before the next call of their size: more would push out of a
  * CPU's first cache what the program has there. */
 enum { COLLX_CLAIM_MOST = 32768 };
