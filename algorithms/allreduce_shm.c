@@ -9,8 +9,8 @@
  *   4. claim our own share's other slot, so that (1) has not to fetch its lines from those who have
  *      read there
  * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e from
- * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as true
- * of what a relay writes: it has seen e from everybody in (3).
+ * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as
+ * true of what a relay writes: it has seen e from everybody in (3).
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *

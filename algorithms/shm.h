@@ -10,8 +10,8 @@
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
 
-/* A size or an address, rounded up to whole pages where there are several NUMA nodes: what is placed
- * on one of them has pages of its own. */
+/* A size or an address, rounded up to whole pages where there are several NUMA nodes: what is
+ * placed on one of them has pages of its own. */
 static inline uintptr_t collx_numa_up(uintptr_t bytes, int numa_nodes)
 {
     return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
