@@ -11,10 +11,17 @@ static void longest(const struct collx_busy *busy, int64_t *time)
         *time = collx_busy_time(busy);
 }
 
+/* So many lines cross between packages meanwhile. */
+static void share_link(int far, int64_t *time)
+{
+    int64_t link = (int64_t)far * collx_link_cost;
+
+    *time = link > *time ? link : *time;
+}
+
 /* Everybody reads everybody's.  Each line is read from as many distances as its rank reads from. */
 static void flat(const struct collx_place *places, int ranks, struct collx_groups_plan *plan)
 {
-    plan->groups = 1;
     for (int rank = 0; rank < ranks; rank++) {
         struct collx_busy busy = {0};
         for (int other = 0; other < ranks; other++) {
@@ -26,8 +33,7 @@ static void flat(const struct collx_place *places, int ranks, struct collx_group
         }
         longest(&busy, &plan->time);
     }
-    if (plan->far * collx_link_cost > plan->time)
-        plan->time = plan->far * collx_link_cost;
+    share_link(plan->far, &plan->time);
 }
 
 static bool together(const struct collx_place *places, int one, int other, enum collx_place_key key)
@@ -101,24 +107,14 @@ static void grouped(const struct collx_place *places, int ranks, enum collx_plac
         longest(&part.inside, &inside);
         plan->far += part.far;
     }
-    if (plan->far * collx_link_cost > outside)
-        outside = plan->far * collx_link_cost;
+    share_link(plan->far, &outside);
     plan->time = outside + inside;
-}
-
-static void cost(const struct collx_place *places, int ranks, enum collx_place_key key,
-                 struct collx_groups_plan *plan)
-{
-    if (key == COLLX_PLACE_KEYS)
-        flat(places, ranks, plan);
-    else
-        grouped(places, ranks, key, plan);
 }
 
 struct collx_groups_plan collx_allreduce_plan_choose(const struct collx_place *places, int ranks,
                                                      enum collx_groups_wanted wanted)
 {
-    return collx_groups_choose(places, ranks, wanted, cost);
+    return collx_groups_choose(places, ranks, wanted, flat, grouped);
 }
 
 void collx_allreduce_plan_describe(const struct collx_groups_plan *plan, char *line, size_t size)

@@ -40,7 +40,6 @@ static void flat(const struct collx_place *places, int ranks, struct collx_group
 
     for (int rank = 1; rank < ranks; rank++)
         add_reader(&phase, &line, &places[0], &places[rank]);
-    plan->groups = 1;
     plan->time = time_of(&phase);
     plan->far = phase.far;
 }
@@ -69,19 +68,10 @@ static void grouped(const struct collx_place *places, int ranks, enum collx_plac
     plan->far = first.far + second.far;
 }
 
-static void cost(const struct collx_place *places, int ranks, enum collx_place_key key,
-                 struct collx_groups_plan *plan)
-{
-    if (key == COLLX_PLACE_KEYS)
-        flat(places, ranks, plan);
-    else
-        grouped(places, ranks, key, plan);
-}
-
 struct collx_groups_plan collx_bcast_plan_choose(const struct collx_place *places, int ranks,
                                                  enum collx_groups_wanted wanted)
 {
-    return collx_groups_choose(places, ranks, wanted, cost);
+    return collx_groups_choose(places, ranks, wanted, flat, grouped);
 }
 
 void collx_bcast_plan_describe(const struct collx_groups_plan *plan, char *line, size_t size)

@@ -7,20 +7,20 @@ const char *const collx_groups_words[] = {"auto", "never", "always", NULL};
 
 struct collx_groups_plan collx_groups_choose(const struct collx_place *places, int ranks,
                                              enum collx_groups_wanted wanted,
-                                             collx_groups_cost *cost)
+                                             collx_groups_flat *flat, collx_groups_grouped *grouped)
 {
     struct collx_groups_plan chosen = {.groups = 1};
 
     if (!places || ranks < COLLX_GROUPS_FROM)
         return chosen;
-    cost(places, ranks, COLLX_PLACE_KEYS, &chosen);
+    flat(places, ranks, &chosen);
     chosen.flat_time = chosen.time;
     chosen.flat_far = chosen.far;
     for (int key = 0; key < COLLX_PLACE_KEYS && wanted != COLLX_GROUPS_NEVER; key++) {
         struct collx_groups_plan plan = {.key = (enum collx_place_key)key,
                                          .flat_time = chosen.flat_time,
                                          .flat_far = chosen.flat_far};
-        cost(places, ranks, plan.key, &plan);
+        grouped(places, ranks, plan.key, &plan);
         bool divides = plan.groups > 1 && plan.groups < ranks && plan.groups <= COLLX_GROUPS_MOST;
         /* Some figures of the model are assumed: less than a tenth is no reason. */
         bool worth = wanted == COLLX_GROUPS_ALWAYS || plan.time * 10 <= chosen.flat_time * 9;

@@ -32,16 +32,19 @@ struct collx_groups_plan {
     int flat_far;
 };
 
-/* What a collective takes in groups of this kind: sets groups, time and far.  `key`
- * COLLX_PLACE_KEYS: flat. */
-typedef void collx_groups_cost(const struct collx_place *places, int ranks,
-                               enum collx_place_key key, struct collx_groups_plan *plan);
+/* What a collective takes, flat: adds time and far to a plan that has none. */
+typedef void collx_groups_flat(const struct collx_place *places, int ranks,
+                               struct collx_groups_plan *plan);
+/* In groups of this kind: groups as well. */
+typedef void collx_groups_grouped(const struct collx_place *places, int ranks,
+                                  enum collx_place_key key, struct collx_groups_plan *plan);
 
 /* AUTO: in groups where the model says that it is cheaper by a tenth at least; ALWAYS: in the
  * cheapest groups that there are, if any.  Up to 8 ranks, and where `places` is NULL: flat. */
 struct collx_groups_plan collx_groups_choose(const struct collx_place *places, int ranks,
                                              enum collx_groups_wanted wanted,
-                                             collx_groups_cost *cost);
+                                             collx_groups_flat *flat,
+                                             collx_groups_grouped *grouped);
 
 /* Who is in which group: equal on all ranks, but for `own`. */
 struct collx_groups {
