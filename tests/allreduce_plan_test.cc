@@ -11,7 +11,7 @@ namespace
 
 collx_groups_plan plan_of(const Places &places, collx_groups_wanted wanted = COLLX_GROUPS_ALWAYS)
 {
-    return collx_allreduce_plan_choose(places.data(), static_cast<int>(places.size()), wanted);
+    return plan_by(collx_allreduce_plan_choose, places, wanted);
 }
 
 /* What all ranks of a team make of one piece of memory. */
@@ -114,23 +114,15 @@ TEST(AllreducePlan, CrossesOnceForEachRankAndOtherPackage)
 
 TEST(AllreducePlan, IsFlatWhereThereIsNothingToShare)
 {
-    Places eight = ranks_on(8, 2, 1, 4), one_cache = ranks_on(64, 1, 1, 64);
-    Places nobody_knows(40, nowhere), alone = ranks_on(16, 16, 1, 1);
-
-    for (const Places &places : {eight, one_cache, nobody_knows, alone}) {
-        collx_groups_plan plan = plan_of(places);
-        EXPECT_EQ(plan.groups, 1);
-        Team(places, plan).check(places);
-    }
-    EXPECT_EQ(collx_allreduce_plan_choose(nullptr, 40, COLLX_GROUPS_ALWAYS).groups, 1);
-    EXPECT_EQ(plan_of(ranks_on(64, 2, 1, 32), COLLX_GROUPS_NEVER).groups, 1);
+    check_flat(collx_allreduce_plan_choose);
+    for (const Places &places : undivided())
+        Team(places, plan_of(places)).check(places);
 }
 
 /* Each group takes memory. */
 TEST(AllreducePlan, HasABoundOfGroups)
 {
-    EXPECT_EQ(plan_of(ranks_on(128, 2, 16, 4)).groups, 2) << "not 32 caches";
-    EXPECT_EQ(plan_of(ranks_on(128, 1, 32, 4)).groups, 1);
+    check_bound(collx_allreduce_plan_choose);
 }
 
 /* 64 ranks on two packages, worked out by hand from the table in docs/algorithms.md. */
@@ -148,28 +140,7 @@ TEST(AllreducePlan, CostsWhatTheModelSays)
 
 TEST(AllreducePlan, GroupsAreChosenOnlyWhereTheyAreCheaper)
 {
-    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
-    int grouped = 0, flat = 0;
-
-    for (const auto &machine : machines)
-        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
-            for (bool in_turn : {false, true}) {
-                Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
-                collx_groups_plan chosen = plan_of(places, COLLX_GROUPS_AUTO);
-                collx_groups_plan best = plan_of(places, COLLX_GROUPS_ALWAYS);
-                (chosen.groups > 1 ? grouped : flat)++;
-                if (chosen.groups > 1) {
-                    EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
-                    EXPECT_EQ(chosen.time, best.time);
-                } else if (best.groups > 1) {
-                    EXPECT_GT(best.time * 10, best.flat_time * 9);
-                }
-                if (packages_of(places) > 1 && ranks >= 48) {
-                    EXPECT_GT(chosen.groups, 1) << ranks << " ranks on several packages";
-                }
-            }
-    EXPECT_GT(grouped, 0);
-    EXPECT_GT(flat, 0);
+    check_cheaper(collx_allreduce_plan_choose);
 }
 
 } // namespace

@@ -96,3 +96,50 @@ int packages_of(const Places &places)
         all.insert(place.package);
     return (int)all.size();
 }
+
+std::vector<Places> undivided()
+{
+    return {ranks_on(8, 2, 1, 4), ranks_on(64, 1, 1, 64), Places(40, nowhere),
+            ranks_on(16, 16, 1, 1)};
+}
+
+void check_flat(Choose *choose)
+{
+    for (const Places &places : undivided())
+        EXPECT_EQ(plan_by(choose, places, COLLX_GROUPS_ALWAYS).groups, 1);
+    EXPECT_EQ(choose(nullptr, 40, COLLX_GROUPS_ALWAYS).groups, 1);
+    EXPECT_EQ(plan_by(choose, ranks_on(64, 2, 1, 32), COLLX_GROUPS_NEVER).groups, 1);
+}
+
+void check_bound(Choose *choose)
+{
+    EXPECT_EQ(plan_by(choose, ranks_on(128, 2, 16, 4), COLLX_GROUPS_ALWAYS).groups, 2)
+        << "not 32 caches";
+    EXPECT_EQ(plan_by(choose, ranks_on(128, 1, 32, 4), COLLX_GROUPS_ALWAYS).groups, 1);
+}
+
+void check_cheaper(Choose *choose)
+{
+    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
+    int grouped = 0, flat = 0;
+
+    for (const auto &machine : machines)
+        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
+            for (bool in_turn : {false, true}) {
+                Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
+                collx_groups_plan chosen = plan_by(choose, places, COLLX_GROUPS_AUTO);
+                collx_groups_plan best = plan_by(choose, places, COLLX_GROUPS_ALWAYS);
+                (chosen.groups > 1 ? grouped : flat)++;
+                if (chosen.groups > 1) {
+                    EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
+                    EXPECT_EQ(chosen.time, best.time);
+                } else if (best.groups > 1) {
+                    EXPECT_GT(best.time * 10, best.flat_time * 9);
+                }
+                if (packages_of(places) > 1 && ranks >= 48) {
+                    EXPECT_GT(chosen.groups, 1) << ranks << " ranks on several packages";
+                }
+            }
+    EXPECT_GT(grouped, 0);
+    EXPECT_GT(flat, 0);
+}

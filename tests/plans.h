@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "algorithms/barrier_plan.h"
+#include "algorithms/groups.h"
 }
 
 #include <gtest/gtest.h>
@@ -51,5 +52,23 @@ void check_plan(const Plan &plan);
 int64_t far_reads(const Plan &plan, const Places &places);
 
 int packages_of(const Places &places);
+
+/* How a collective chooses its groups. */
+using Choose = collx_groups_plan(const collx_place *, int, collx_groups_wanted);
+
+inline collx_groups_plan plan_by(Choose *choose, const Places &places, collx_groups_wanted wanted)
+{
+    return choose(places.data(), (int)places.size(), wanted);
+}
+
+/* Ranks for which there are no groups. */
+std::vector<Places> undivided();
+
+/* What has to be true of every such choice: flat where there is nothing to share or nobody wants
+ * groups; not more groups than there may be; groups only where they are cheaper, and the cheapest.
+ */
+void check_flat(Choose *choose);
+void check_bound(Choose *choose);
+void check_cheaper(Choose *choose);
 
 #endif
