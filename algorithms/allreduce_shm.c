@@ -100,7 +100,7 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 {
     int error;
 
-    if (call->bytes < state->single.least)
+    if (call->bytes < state->single.tuner.least)
         return collx_allreduce_pipe(&state->pipe, call);
     switch (collx_single_begin(&state->single, call->bytes)) {
     case 0:

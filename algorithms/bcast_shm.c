@@ -46,7 +46,7 @@ FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *
         pass(bcast, false, root, buf, bytes);
         return 0;
     }
-    if (bytes < bcast->single.least) {
+    if (bytes < bcast->single.tuner.least) {
         pass(bcast, true, root, buf, bytes);
         return 0;
     }

@@ -10,18 +10,14 @@ const char *const collx_single_words[] = {"auto", "never", "always", NULL};
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
                        void *memory, int64_t wanted, const char *const *ways, const char *name)
 {
+    const bool always = wanted == COLLX_SINGLE_ALWAYS;
+
     *single = (struct collx_single){
-        .team = team,
-        .name = name,
-        .pid = getpid(),
-        .wanted = wanted,
-        .least = wanted == COLLX_SINGLE_ALWAYS ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED,
-        .rings = rings,
-    };
+        .team = team, .name = name, .pid = getpid(), .wanted = wanted, .rings = rings};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting, single->least, ways,
-                     wanted == COLLX_SINGLE_ALWAYS, name);
+    collx_tuner_init(&single->tuner, team, &single->meeting,
+                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, ways, always, name);
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)
@@ -148,8 +144,8 @@ static bool possible(struct collx_single *single)
 unsigned collx_single_begin(struct collx_single *single, size_t bytes)
 {
     if (__builtin_expect(!single->tried, 0)) {
-        /* With more ranks than CPUs it takes at least half as long again as the rings, which one
-         * rank leaves in a cache for the next one on its CPU; there it is not tried unasked. */
+        /* With more ranks than CPUs it has never been faster than the rings, which one rank leaves
+         * in a cache for the next one on its CPU; there it is not tried unasked. */
         bool wanted = single->wanted == COLLX_SINGLE_ALWAYS ||
                       (single->wanted == COLLX_SINGLE_AUTO && !single->team->crowded);
         /* What is timed must not be the first use of its memory. */

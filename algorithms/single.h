@@ -74,7 +74,6 @@ struct collx_single {
     struct collx_single_part *part; /* [size] */
     const char *name;               /* of the collective */
     int64_t pid, wanted;            /* wanted: the parameter */
-    size_t least;                   /* bytes of a call that may go this way */
     uint64_t call, step;
     uint64_t letters; /* that we have written */
     bool tried, possible;
@@ -95,7 +94,7 @@ static inline size_t collx_single_space(int ranks)
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
                        void *memory, int64_t wanted, const char *const *ways, const char *name);
 
-/* Which way a call of `bytes` bytes goes, at least single->least: 0 where the kernel does not
+/* Which way a call of `bytes` bytes goes, at least tuner.least: 0 where the kernel does not
  * let every rank read every other's memory, or the policy says so; else, if the policy does not
  * say, what has turned out to be fastest.  The same on all ranks.  Collective; collx_single_end()
  * follows, whichever way it was. */
