@@ -147,12 +147,13 @@ static size_t collx_barrier_shm_space(const struct collx_facts *facts,
  * unless NULL; or the parts are placed. */
 static void lay_out(const struct collx_team *team, void *memory, struct member **member)
 {
-    const bool spread = collx_places_numa_nodes(team->places, team->size) > 1;
+    const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
+    const bool spread = numa_nodes > 1;
     uintptr_t next = (uintptr_t)memory;
     int numa = -1;
 
     do {
-        uintptr_t begin = next = spread ? collx_page_up(next) : next;
+        uintptr_t begin = next = collx_numa_up(next, numa_nodes);
         for (int rank = 0; rank < team->size; rank++) {
             if (spread && team->places[rank].numa != numa)
                 continue;

@@ -30,14 +30,14 @@ static int members_of(const struct collx_team *team, int first, enum collx_place
 static void *lay_out(const struct collx_groups_plan *plan, const struct collx_team *team,
                      void *memory, struct collx_ring *small, struct collx_ring *large)
 {
-    const bool spread = collx_places_numa_nodes(team->places, team->size) > 1;
+    const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
     uintptr_t next = (uintptr_t)memory;
 
     for (int rank = 0, group = 0; rank < team->size; rank++) {
         if (collx_places_first(team->places, rank, plan->key) != rank)
             continue;
         const int members = members_of(team, rank, plan->key);
-        uintptr_t begin = next = spread ? collx_page_up(next) : next;
+        uintptr_t begin = next = collx_numa_up(next, numa_nodes);
         next += rings_space(members);
         if (small) {
             void *second = collx_ring_init(&small[group], (void *)begin, members, COLLX_SMALL_SLOTS,
