@@ -1,47 +1,17 @@
-/* The collx command, as people type it. */
-#include <gtest/gtest.h>
+/* What the collx command says to what people type. */
+#include "tests/cli.h"
 
-#include <sched.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <gtest/gtest.h>
+#include <sched.h>
 #include <sstream>
-#include <string>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace
 {
 
 const std::string policies = COLLX_TEST_SOURCE "/policies/";
-
-struct Outcome {
-    int code;
-    std::string out; /* and what went to stderr */
-};
-
-/* `environment collx arguments`, in a shell without any COLLX_ variable. */
-Outcome run(const std::string &arguments, const std::string &environment = "")
-{
-    Outcome outcome = {-1, ""};
-    std::string command = "env -i ${ASAN_OPTIONS:+ASAN_OPTIONS=$ASAN_OPTIONS} " + environment +
-                          " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1";
-    FILE *pipe = popen(command.c_str(), "r");
-    char piece[4096];
-
-    while (size_t got = pipe ? fread(piece, 1, sizeof piece, pipe) : 0)
-        outcome.out.append(piece, got);
-    int status = pipe ? pclose(pipe) : -1;
-    if (WIFEXITED(status))
-        outcome.code = WEXITSTATUS(status);
-    return outcome;
-}
-
-bool has(const Outcome &outcome, const std::string &text)
-{
-    return outcome.out.find(text) != std::string::npos;
-}
 
 class TemporaryFile
 {
@@ -62,15 +32,15 @@ class TemporaryFile
 
 TEST(Collx, SaysWhatItIs)
 {
-    EXPECT_EQ(run("--version").out, "collx " COLLX_RELEASE "\n");
+    EXPECT_EQ(run_collx("--version").out, "collx " COLLX_RELEASE "\n");
     for (const char *arguments :
          {"--help", "info --help", "policy --help", "policy check --help", "policy explain --help",
           "hw --help", "hw free --help", "hw probe --help", "hw test --help"}) {
-        Outcome help = run(arguments);
+        Outcome help = run_collx(arguments);
         EXPECT_EQ(help.code, 0) << arguments;
-        EXPECT_TRUE(has(help, "Usage: collx")) << help.out;
+        EXPECT_TRUE(help.has("Usage: collx")) << help.out;
     }
-    EXPECT_TRUE(has(run("--help"), "policy explain"));
+    EXPECT_TRUE(run_collx("--help").has("policy explain"));
 }
 
 TEST(Collx, HelpsWithSlips)
@@ -104,15 +74,15 @@ TEST(Collx, HelpsWithSlips)
     };
 
     for (const auto &c : cases) {
-        Outcome slip = run(c.arguments);
+        Outcome slip = run_collx(c.arguments);
         EXPECT_EQ(slip.code, 64) << c.arguments;
-        EXPECT_TRUE(has(slip, c.answer)) << c.arguments << "\n" << slip.out;
+        EXPECT_TRUE(slip.has(c.answer)) << c.arguments << "\n" << slip.out;
     }
 }
 
 TEST(Collx, SaysWhenItsOutputIsLost)
 {
-    Outcome full = run("info >/dev/full");
+    Outcome full = run_collx("info >/dev/full");
 
     EXPECT_EQ(full.code, 1);
 }
@@ -120,76 +90,76 @@ TEST(Collx, SaysWhenItsOutputIsLost)
 TEST(CollxInfo, ShowsOptionsAndWhereTheyWereSet)
 {
     TemporaryFile policy("version: 1\noptions: { stall: 2min, spin: 7 }\nrules: [ use: shm ]\n");
-    Outcome info = run("info", "COLLX_TRACE=/tmp/t COLLX_SPIN=9 COLLX_POLICY=" + policy.path);
+    Outcome info = run_collx("info", "COLLX_TRACE=/tmp/t COLLX_SPIN=9 COLLX_POLICY=" + policy.path);
 
     EXPECT_EQ(info.code, 0);
-    EXPECT_TRUE(has(info, "COLLX_TRACE = /tmp/t  (environment)")) << info.out;
-    EXPECT_TRUE(has(info, "COLLX_SPIN = 9  (environment)")) << info.out;
-    EXPECT_TRUE(has(info, "COLLX_STALL = 2min  (" + policy.path + ")")) << info.out;
-    EXPECT_TRUE(has(info, "COLLX_TRACE_LIMIT = 256MiB  (default)")) << info.out;
+    EXPECT_TRUE(info.has("COLLX_TRACE = /tmp/t  (environment)")) << info.out;
+    EXPECT_TRUE(info.has("COLLX_SPIN = 9  (environment)")) << info.out;
+    EXPECT_TRUE(info.has("COLLX_STALL = 2min  (" + policy.path + ")")) << info.out;
+    EXPECT_TRUE(info.has("COLLX_TRACE_LIMIT = 256MiB  (default)")) << info.out;
 
-    Outcome wrong = run("info", "COLLX_STAL=1s COLLX_VERBOSE=yes COLLX_POLICY=/nowhere");
+    Outcome wrong = run_collx("info", "COLLX_STAL=1s COLLX_VERBOSE=yes COLLX_POLICY=/nowhere");
     EXPECT_EQ(wrong.code, 0);
-    EXPECT_TRUE(has(wrong, "collx: COLLX_STAL is not an option; did you mean COLLX_STALL?"));
-    EXPECT_TRUE(has(wrong, "collx: COLLX_VERBOSE: 'yes' is not right"));
-    EXPECT_TRUE(has(wrong, "/nowhere: cannot be read: No such file or directory"));
-    EXPECT_TRUE(has(wrong, "policy built-in")) << wrong.out;
+    EXPECT_TRUE(wrong.has("collx: COLLX_STAL is not an option; did you mean COLLX_STALL?"));
+    EXPECT_TRUE(wrong.has("collx: COLLX_VERBOSE: 'yes' is not right"));
+    EXPECT_TRUE(wrong.has("/nowhere: cannot be read: No such file or directory"));
+    EXPECT_TRUE(wrong.has("policy built-in")) << wrong.out;
 }
 
 TEST(CollxInfo, ShowsTheKernelsInUse)
 {
     TemporaryFile policy("version: 1\noptions: { kernels: c }\nrules: [ use: shm ]\n");
 
-    EXPECT_TRUE(has(run("info", "COLLX_KERNELS=c"), "reductions: c\n"));
-    EXPECT_TRUE(has(run("info", "COLLX_POLICY=" + policy.path), "reductions: c\n"));
-    EXPECT_TRUE(has(run("info"), "COLLX_KERNELS = auto  (default)"));
+    EXPECT_TRUE(run_collx("info", "COLLX_KERNELS=c").has("reductions: c\n"));
+    EXPECT_TRUE(run_collx("info", "COLLX_POLICY=" + policy.path).has("reductions: c\n"));
+    EXPECT_TRUE(run_collx("info").has("COLLX_KERNELS = auto  (default)"));
 }
 
 TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
 {
-    Outcome info = run("info");
+    Outcome info = run_collx("info");
 
     for (const char *line : {"  shm of barrier\n", "  shm of bcast\n", "  shm of allreduce\n",
                              "      needs: all ranks on one node", "      here: yes\n",
                              "      memory: 1 KiB for 2 ranks, 2 KiB for 8, 24 KiB for 64\n"})
-        EXPECT_TRUE(has(info, line)) << line << info.out;
+        EXPECT_TRUE(info.has(line)) << line << info.out;
     for (const char *adapter : COLLX_TEST_ADAPTERS)
-        EXPECT_TRUE(has(info, std::string("  libcollx-") + adapter + ".so: needs libmp"))
+        EXPECT_TRUE(info.has(std::string("  libcollx-") + adapter + ".so: needs libmp"))
             << adapter << info.out;
-    EXPECT_FALSE(has(info, "libcollx-policy.so")) << "no adapter";
-    EXPECT_FALSE(has(info, "  libcollx-topology.so")) << "no adapter";
+    EXPECT_FALSE(info.has("libcollx-policy.so")) << "no adapter";
+    EXPECT_FALSE(info.has("  libcollx-topology.so")) << "no adapter";
 }
 
 TEST(CollxInfo, ShowsPackagesAndCaches)
 {
-    Outcome here = run("info");
-    if (has(here, "  not known: there is no "))
+    Outcome here = run_collx("info");
+    if (here.has("  not known: there is no "))
         GTEST_SKIP() << "built without hwloc";
-    EXPECT_TRUE(has(here, "Topology\n  packages: ")) << here.out;
+    EXPECT_TRUE(here.has("Topology\n  packages: ")) << here.out;
 
-    Outcome other = run("info", "COLLX_TOPOLOGY='package:2 l3:4 core:8 pu:2'");
-    EXPECT_TRUE(has(other, "Topology of package:2 l3:4 core:8 pu:2\n"
-                           "  packages: 2, NUMA nodes: 1, last caches: 8, cores: 64, CPUs: 128\n"))
+    Outcome other = run_collx("info", "COLLX_TOPOLOGY='package:2 l3:4 core:8 pu:2'");
+    EXPECT_TRUE(other.has("Topology of package:2 l3:4 core:8 pu:2\n"
+                          "  packages: 2, NUMA nodes: 1, last caches: 8, cores: 64, CPUs: 128\n"))
         << other.out;
 
-    Outcome wrong = run("info", "COLLX_TOPOLOGY=pakage:2");
+    Outcome wrong = run_collx("info", "COLLX_TOPOLOGY=pakage:2");
     EXPECT_EQ(wrong.code, 0);
-    EXPECT_TRUE(has(wrong, "  not known: 'pakage:2' is no machine: ")) << wrong.out;
+    EXPECT_TRUE(wrong.has("  not known: 'pakage:2' is no machine: ")) << wrong.out;
 }
 
 TEST(CollxInfo, ShowsCpus)
 {
-    Outcome info = run("info");
+    Outcome info = run_collx("info");
     cpu_set_t usable;
     int first = 0;
 
     ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
     while (!CPU_ISSET(first, &usable))
         first++;
-    EXPECT_TRUE(has(info, "CPUs\n  online: ")) << info.out;
-    EXPECT_TRUE(has(info, "\n  CPU time, by the quotas of cgroups: ")) << info.out;
-    EXPECT_TRUE(has(run("info", "taskset -c " + std::to_string(first)),
-                    "\n  usable, by the affinity mask: 1\n"));
+    EXPECT_TRUE(info.has("CPUs\n  online: ")) << info.out;
+    EXPECT_TRUE(info.has("\n  CPU time, by the quotas of cgroups: ")) << info.out;
+    EXPECT_TRUE(run_collx("info", "taskset -c " + std::to_string(first))
+                    .has("\n  usable, by the affinity mask: 1\n"));
 }
 
 TEST(CollxInfo, IsTheReferencePage)
@@ -198,7 +168,7 @@ TEST(CollxInfo, IsTheReferencePage)
     std::stringstream text;
 
     text << page.rdbuf();
-    EXPECT_EQ(run("info --format markdown", "COLLX_STALL=1s").out, text.str())
+    EXPECT_EQ(run_collx("info --format markdown", "COLLX_STALL=1s").out, text.str())
         << "docs/options.md is out of date; renew it with\n"
            "  build/collx info --format markdown > docs/options.md";
 }
@@ -206,20 +176,20 @@ TEST(CollxInfo, IsTheReferencePage)
 TEST(CollxPolicyCheck, TellsRightFromWrong)
 {
     TemporaryFile wrong("version: 1\nrules:\n  - use: shmm\n  - usw: shm\n");
-    Outcome right = run("policy check " + policies + "default.yaml " + policies + "template.yaml " +
-                        policies + "pmpi-only.yaml " + policies + "small-messages.yaml");
-    Outcome mixed = run("policy check " + policies + "default.yaml " + wrong.path + " /nowhere");
+    Outcome right =
+        run_collx("policy check " + policies + "default.yaml " + policies + "template.yaml " +
+                  policies + "pmpi-only.yaml " + policies + "small-messages.yaml");
+    Outcome mixed =
+        run_collx("policy check " + policies + "default.yaml " + wrong.path + " /nowhere");
 
     EXPECT_EQ(right.code, 0);
-    EXPECT_TRUE(has(right, "template.yaml: right, 4 rules\n")) << right.out;
+    EXPECT_TRUE(right.has("template.yaml: right, 4 rules\n")) << right.out;
     EXPECT_EQ(mixed.code, 1);
-    EXPECT_TRUE(has(mixed, "default.yaml: right, 1 rule\n")) << mixed.out;
-    EXPECT_TRUE(
-        has(mixed, wrong.path + ":3:10: 'shmm' is not an algorithm; did you mean 'shm'?\n"));
-    EXPECT_TRUE(
-        has(mixed, wrong.path + ":4:5: unknown key 'usw' in a rule; did you mean 'use'?\n"));
-    EXPECT_TRUE(has(mixed, "/nowhere: cannot be read: No such file or directory\n"));
-    EXPECT_EQ(run("policy check " + policies + "default.yaml >/dev/full").code, 1);
+    EXPECT_TRUE(mixed.has("default.yaml: right, 1 rule\n")) << mixed.out;
+    EXPECT_TRUE(mixed.has(wrong.path + ":3:10: 'shmm' is not an algorithm; did you mean 'shm'?\n"));
+    EXPECT_TRUE(mixed.has(wrong.path + ":4:5: unknown key 'usw' in a rule; did you mean 'use'?\n"));
+    EXPECT_TRUE(mixed.has("/nowhere: cannot be read: No such file or directory\n"));
+    EXPECT_EQ(run_collx("policy check " + policies + "default.yaml >/dev/full").code, 1);
 }
 
 TEST(CollxPolicyExplain, OneCall)
@@ -229,7 +199,7 @@ TEST(CollxPolicyExplain, OneCall)
                          "  - match: { comm: \"s*\", op: max }\n    use: [shm, pmpi]\n");
     std::string question = "policy explain " + policy.path + " --collective allreduce --bytes 1KiB";
 
-    Outcome spread = run(question + " --ranks 64 --nodes 4 --op max --comm solver");
+    Outcome spread = run_collx(question + " --ranks 64 --nodes 4 --op max --comm solver");
     EXPECT_EQ(spread.code, 0);
     EXPECT_EQ(spread.out.find("allreduce of 1KiB, op max, on solver: 64 ranks on 4 nodes, 16 on "
                               "each; policy " +
@@ -241,29 +211,29 @@ TEST(CollxPolicyExplain, OneCall)
                               "          not shm: "),
               0u)
         << spread.out;
-    EXPECT_TRUE(has(spread, "spans 4 nodes")) << spread.out;
-    Outcome other = run(question);
-    EXPECT_TRUE(has(other, "op sum, on MPI_COMM_WORLD: 2 ranks on 1 node")) << other.out;
-    EXPECT_TRUE(has(other, "  passed  line 5: comm: 'MPI_COMM_WORLD' does not match 's*'\n"));
-    EXPECT_TRUE(has(other, "  rule    none matches\n  runs    pmpi\n"));
-    EXPECT_TRUE(has(run(question + " --ranks 7 --nodes 2"), "3 to 4 on each"));
+    EXPECT_TRUE(spread.has("spans 4 nodes")) << spread.out;
+    Outcome other = run_collx(question);
+    EXPECT_TRUE(other.has("op sum, on MPI_COMM_WORLD: 2 ranks on 1 node")) << other.out;
+    EXPECT_TRUE(other.has("  passed  line 5: comm: 'MPI_COMM_WORLD' does not match 's*'\n"));
+    EXPECT_TRUE(other.has("  rule    none matches\n  runs    pmpi\n"));
+    EXPECT_TRUE(run_collx(question + " --ranks 7 --nodes 2").has("3 to 4 on each"));
 }
 
 TEST(CollxPolicyExplain, TheTablesOfWhatWouldHoldHere)
 {
-    Outcome builtin = run("policy explain");
+    Outcome builtin = run_collx("policy explain");
     EXPECT_EQ(builtin.code, 0);
-    EXPECT_TRUE(has(builtin, "barrier on MPI_COMM_WORLD: 2 ranks on 1 node; policy built-in\n"));
-    EXPECT_TRUE(has(builtin, "\n  any                  any          built-in   shm\n"))
+    EXPECT_TRUE(builtin.has("barrier on MPI_COMM_WORLD: 2 ranks on 1 node; policy built-in\n"));
+    EXPECT_TRUE(builtin.has("\n  any                  any          built-in   shm\n"))
         << builtin.out;
 
-    Outcome set =
-        run("policy explain --collective bcast", "COLLX_POLICY=" + policies + "pmpi-only.yaml");
+    Outcome set = run_collx("policy explain --collective bcast",
+                            "COLLX_POLICY=" + policies + "pmpi-only.yaml");
     EXPECT_EQ(set.out, "bcast on MPI_COMM_WORLD: 2 ranks on 1 node; policy " + policies +
                            "pmpi-only.yaml\n"
                            "  bytes                op           rule       runs\n"
                            "  any                  -            line 7     pmpi\n");
-    EXPECT_EQ(run("policy explain", "COLLX_POLICY=/nowhere").code, 1);
+    EXPECT_EQ(run_collx("policy explain", "COLLX_POLICY=/nowhere").code, 1);
 }
 
 } // namespace

@@ -1,42 +1,16 @@
 /* `collx hw`, on emulated boards: as an administrator sees a good installation, and faulty ones. */
+#include "tests/cli.h"
 #include "tests/wired.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace
 {
-
-struct Outcome {
-    int code = -1;
-    std::string out; /* and what went to stderr */
-
-    bool has(const std::string &text) const
-    {
-        return out.find(text) != std::string::npos;
-    }
-};
-
-Outcome run_collx(const std::string &arguments, const std::string &environment = "")
-{
-    Outcome outcome;
-    FILE *pipe =
-        popen((environment + " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1").c_str(), "re");
-    char piece[4096];
-
-    while (size_t got = pipe ? fread(piece, 1, sizeof piece, pipe) : 0)
-        outcome.out.append(piece, got);
-    int status = pipe ? pclose(pipe) : -1;
-    if (WIFEXITED(status))
-        outcome.code = WEXITSTATUS(status);
-    return outcome;
-}
 
 Outcome run(const std::string &arguments)
 {
