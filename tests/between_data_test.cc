@@ -1,6 +1,5 @@
 /* Bcast and Allreduce between nodes, without MPI: over all that there is, in any layout, as
  * processes and as threads, with ranks that are late, and sizes where something begins or ends. */
-#include "tests/team.h"
 #include "tests/ways.h"
 
 extern "C" {
@@ -10,7 +9,6 @@ extern const collx_algorithm collx_bcast_nx, collx_bcast_hsb;
 extern const collx_algorithm collx_allreduce_nx, collx_allreduce_hsb;
 }
 
-#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -45,25 +43,6 @@ const std::vector<int> layouts[] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
     {0, 1, 1, 2, 2, 2, 3, 3, 4},
 };
-
-/* Each layout meets each form, and each of them each way, in turn. */
-template <size_t forms> std::vector<Case> cases(const Form (&form)[forms])
-{
-    std::vector<Case> all;
-    unsigned turn = 0;
-
-    for (Ranks kind : all_kinds)
-        for (const Way &way : all_ways()) {
-            /* One check for all would be one for the nodes of all threads. */
-            if (kind == Ranks::threads && way.name == "sisci_50_at_once")
-                continue;
-            for (const std::vector<int> &layout : layouts)
-                for (const Form &each : form)
-                    if (turn++ % 11 == 0)
-                        all.push_back({way, each, layout, kind});
-        }
-    return all;
-}
 
 class BcastData : public OnWays
 {
@@ -122,7 +101,7 @@ TEST_P(BcastData, GetsToAllFromAnyRoot)
               }));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BcastData, testing::ValuesIn(cases(bcasts)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, BcastData, testing::ValuesIn(cases(layouts, bcasts, 11)), name_of);
 
 Affine affine_of(int64_t i, int rank, int call)
 {
@@ -195,7 +174,8 @@ TEST_P(AllreduceData, CombinesInRankOrder)
               }));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AllreduceData, testing::ValuesIn(cases(allreduces)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, AllreduceData, testing::ValuesIn(cases(layouts, allreduces, 11)),
+                         name_of);
 
 /* Calls follow each other without a pause, from roots that change: nobody overtakes. */
 TEST(BetweenData, ManyShortOnes)
@@ -329,38 +309,13 @@ TEST(BetweenData, NumbersOfChunksWrapAround)
         }
 }
 
-/* The node of rank 2 dies. */
 TEST(BetweenData, ADeadNodeIsAnError)
 {
-    Folder folder;
-    Environment environment({{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
-                             {"COLLX_TEST_SISCI_FOLDER", folder.path},
-                             {"COLLX_SISCI_PATIENCE", "100ms"}});
-    collx_args args = args_of(allreduces[0], COLLX_OVER_SISCI);
-
-    testing::internal::CaptureStderr();
-    std::string wrong = run_team(allreduces[0].algorithm, 4, Ranks::processes, true,
-                                 [&](Rank &self) {
-                                     int64_t one = 1, sum;
-
-                                     for (int round = 0; round < 20; round++)
-                                         if (self.sum(&one, &sum, 1) || sum != 4)
-                                             return std::string("an early error");
-                                     if (self.team.rank >= 2)
-                                         raise(SIGKILL);
-                                     self.abandoned = true;
-                                     usleep(20000);
-                                     for (int round = 0; round < 3; round++)
-                                         if (self.sum(&one, &sum, 1) != UNREACHABLE)
-                                             return std::string("a sum with the dead");
-                                     return std::string();
-                                 },
-                                 &args, nullptr, {0, 0, 1, 1});
-    std::string text = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(wrong, "rank 2 ended with status 9\nrank 3 ended with status 9\n") << text;
-    EXPECT_NE(text.find("rank 0 of a test cannot reach the memory of rank 2 by sisci any more"),
-              std::string::npos)
-        << text;
+    expect_dead_node_is_error(allreduces[0], [](Rank &self) {
+        int64_t one = 1, sum = 0;
+        int error = self.sum(&one, &sum, 1);
+        return error ? error : sum != 4;
+    });
 }
 
 /* Every node is the child of its parent alone, and its parent comes before it. */

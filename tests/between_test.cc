@@ -1,8 +1,6 @@
 /* Barriers between nodes, without MPI: over shared memory, over Dolphin's library (through the one
  * that stands in for it, with checks that fail), and over messages; ranks that are late, in any
  * layout, as processes and as threads; and what is said, or returned, if somebody does not come. */
-#include "tests/nodes.h"
-#include "tests/team.h"
 #include "tests/ways.h"
 
 extern "C" {
@@ -12,7 +10,6 @@ extern const collx_algorithm collx_barrier_nx, collx_barrier_hsb;
 }
 
 #include <atomic>
-#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -51,26 +48,6 @@ const std::vector<int> layouts[] = {
     {0, 1, 1, 2, 2, 2, 3, 3, 4},
     {0, 1, 2, 3, 4, 5, 6, 7, 8},
 };
-
-std::vector<Case> cases()
-{
-    std::vector<Case> all;
-    unsigned turn = 0;
-
-    for (Ranks kind : all_kinds)
-        for (const Way &way : all_ways()) {
-            /* One check for all would be one for the nodes of all threads. */
-            if (kind == Ranks::threads && way.name == "sisci_50_at_once")
-                continue;
-            for (const std::vector<int> &layout : layouts)
-                for (const Form &form : forms)
-                    /* All of it takes long; each layout meets each form, and each of them each way,
-                     * in turn. */
-                    if (turn++ % 5 == 0)
-                        all.push_back({way, form, layout, kind});
-        }
-    return all;
-}
 
 class Between : public OnWays
 {
@@ -126,7 +103,7 @@ TEST_P(Between, OrdersMemory)
               }));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Between, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Between, testing::ValuesIn(cases(layouts, forms, 5)), name_of);
 
 /* An algorithm that is the crossroads alone, with epochs that are about to wrap around. */
 constexpr uint32_t before_wrap = 20;
@@ -314,37 +291,9 @@ INSTANTIATE_TEST_SUITE_P(
                               hearsay}}),
     [](const auto &info) { return "rank_" + std::to_string(info.param.late); });
 
-/* The node of rank 2 dies.  The other one finds out, all its ranks, again and again, and can end
- * what it has. */
 TEST(Crossroads, ADeadNodeIsAnError)
 {
-    Folder folder;
-    Environment environment({{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
-                             {"COLLX_TEST_SISCI_FOLDER", folder.path},
-                             {"COLLX_SISCI_PATIENCE", "100ms"}});
-    collx_args args = {{0, 0, COLLX_OVER_SISCI}};
-
-    testing::internal::CaptureStderr();
-    std::string wrong = run_team(&collx_barrier_nx, 4, Ranks::processes, true,
-                                 [&](Rank &self) {
-                                     for (int round = 0; round < 20; round++)
-                                         if (self.barrier())
-                                             return std::string("an early error");
-                                     if (self.team.rank >= 2)
-                                         raise(SIGKILL);
-                                     self.abandoned = true;
-                                     usleep(20000);
-                                     for (int round = 0; round < 3; round++)
-                                         if (self.barrier() != UNREACHABLE)
-                                             return std::string("a barrier with the dead");
-                                     return std::string();
-                                 },
-                                 &args, nullptr, {0, 0, 1, 1});
-    std::string text = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(wrong, "rank 2 ended with status 9\nrank 3 ended with status 9\n") << text;
-    EXPECT_NE(text.find("rank 0 of a test cannot reach the memory of rank 2 by sisci any more"),
-              std::string::npos)
-        << text;
+    expect_dead_node_is_error(forms[0], [](Rank &self) { return self.barrier(); });
 }
 
 } // namespace

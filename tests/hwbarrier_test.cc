@@ -184,7 +184,7 @@ TEST_F(HwBarrier, NobodyLeavesBeforeTheLastHasEntered)
 TEST_F(HwBarrier, ABarrierIsOneWrite)
 {
     BOARD(board, single, 3);
-    const std::vector<std::pair<std::string, std::string>> variables = {{"COLLX_VERBOSE", "2"}};
+    const Variables variables = {{"COLLX_VERBOSE", "2"}};
     Environment verbose(variables);
 
     testing::internal::CaptureStderr();

@@ -29,7 +29,7 @@ std::ostream &operator<<(std::ostream &out, const Driver &driver)
     return out << driver.name;
 }
 
-Environment::Environment(const std::vector<std::pair<std::string, std::string>> &variables)
+Environment::Environment(const Variables &variables)
 {
     for (const auto &[name, value] : variables) {
         setenv(name.c_str(), value.c_str(), 1);
@@ -43,6 +43,17 @@ Environment::~Environment()
     for (const std::string &name : names_)
         unsetenv(name.c_str());
     collx_options_load(environ, nullptr);
+}
+
+Variables standin_for_sisci(const std::string &path, int percent, const Variables &more)
+{
+    Variables variables = {
+        {"COLLX_SISCI_LIBRARY", path},   {"COLLX_TEST_SISCI_FAIL", std::to_string(percent)},
+        {"COLLX_TEST_SISCI_HARD", "20"}, {"COLLX_TEST_SISCI_PENDING", "20"},
+        {"COLLX_TEST_SISCI_LATE", "30"},
+    };
+    variables.insert(variables.end(), more.begin(), more.end());
+    return variables;
 }
 
 Folder::Folder()

@@ -12,12 +12,15 @@ extern "C" {
 #include <string>
 #include <vector>
 
+/* Of the environment: names and values. */
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
 enum class Nodes { processes, threads };
 
 struct Driver {
     std::string name; /* of the test */
     std::string driver;
-    std::vector<std::pair<std::string, std::string>> environment = {};
+    Variables environment = {};
     Nodes kind = Nodes::processes;
 };
 
@@ -27,7 +30,7 @@ std::ostream &operator<<(std::ostream &out, const Driver &driver);
 class Environment
 {
   public:
-    explicit Environment(const std::vector<std::pair<std::string, std::string>> &variables);
+    explicit Environment(const Variables &variables);
     Environment(const Environment &) = delete;
     Environment &operator=(const Environment &) = delete;
     ~Environment();
@@ -35,6 +38,9 @@ class Environment
   private:
     std::vector<std::string> names_;
 };
+
+/* Dolphin's library is the stand-in at this path, of whose checks `percent` fail. */
+Variables standin_for_sisci(const std::string &path, int percent, const Variables &more);
 
 /* A folder for the stand-in's files, which has to be empty when it goes. */
 class Folder

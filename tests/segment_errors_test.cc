@@ -22,8 +22,6 @@ extern "C" {
 namespace
 {
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
-
 bool has(const std::string &text, const std::string &part)
 {
     return text.find(part) != std::string::npos;

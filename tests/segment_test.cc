@@ -12,21 +12,11 @@
 namespace
 {
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
-
 /* Sisci through the stand-in: `percent` of all checks fail. */
-Driver sisci(const std::string &name, int percent, Variables more = {},
+Driver sisci(const std::string &name, int percent, const Variables &more = {},
              Nodes kind = Nodes::processes)
 {
-    Variables variables = {
-        {"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
-        {"COLLX_TEST_SISCI_FAIL", std::to_string(percent)},
-        {"COLLX_TEST_SISCI_HARD", "20"},
-        {"COLLX_TEST_SISCI_PENDING", "20"},
-        {"COLLX_TEST_SISCI_LATE", "30"},
-    };
-    variables.insert(variables.end(), more.begin(), more.end());
-    return {name, "sisci", variables, kind};
+    return {name, "sisci", standin_for_sisci(COLLX_TEST_SISCI, percent, more), kind};
 }
 
 class Segments : public testing::TestWithParam<Driver>

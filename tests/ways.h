@@ -5,7 +5,9 @@
 #include "tests/nodes.h"
 #include "tests/team.h"
 
+#include <csignal>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 extern "C" {
 #include "algorithms/crossroads.h"
@@ -14,10 +16,10 @@ extern "C" {
 struct Way {
     std::string name;
     collx_over over;
-    std::vector<std::pair<std::string, std::string>> environment;
+    Variables environment;
 
     /* All that has to be set, with the stand-in's files in a folder. */
-    std::vector<std::pair<std::string, std::string>> in(const Folder &folder) const
+    Variables in(const Folder &folder) const
     {
         auto variables = environment;
         variables.emplace_back("COLLX_TEST_SISCI_FOLDER", folder.path);
@@ -25,18 +27,9 @@ struct Way {
     }
 };
 
-inline Way sisci(const std::string &name, int percent,
-                 std::vector<std::pair<std::string, std::string>> more = {})
+inline Way sisci(const std::string &name, int percent, const Variables &more = {})
 {
-    std::vector<std::pair<std::string, std::string>> variables = {
-        {"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
-        {"COLLX_TEST_SISCI_FAIL", std::to_string(percent)},
-        {"COLLX_TEST_SISCI_HARD", "20"},
-        {"COLLX_TEST_SISCI_PENDING", "20"},
-        {"COLLX_TEST_SISCI_LATE", "30"},
-    };
-    variables.insert(variables.end(), more.begin(), more.end());
-    return {name, COLLX_OVER_SISCI, variables};
+    return {name, COLLX_OVER_SISCI, standin_for_sisci(COLLX_TEST_SISCI, percent, more)};
 }
 
 inline std::vector<Way> all_ways()
@@ -85,6 +78,28 @@ inline collx_args args_of(const Form &form, collx_over over)
     return args;
 }
 
+/* Each layout meets each form, and each of them each way, in turn, one of `turns` that there are:
+ * all of it takes long. */
+template <size_t layouts, size_t forms>
+std::vector<Case> cases(const std::vector<int> (&layout)[layouts], const Form (&form)[forms],
+                        unsigned turns)
+{
+    std::vector<Case> all;
+    unsigned turn = 0;
+
+    for (Ranks kind : all_kinds)
+        for (const Way &way : all_ways()) {
+            /* One check for all would be one for the nodes of all threads. */
+            if (kind == Ranks::threads && way.name == "sisci_50_at_once")
+                continue;
+            for (const std::vector<int> &nodes : layout)
+                for (const Form &each : form)
+                    if (turn++ % turns == 0)
+                        all.push_back({way, each, nodes, kind});
+        }
+    return all;
+}
+
 /* A team on nodes, that has come and gone without leaving anything behind. */
 class OnWays : public testing::TestWithParam<Case>
 {
@@ -110,5 +125,38 @@ class OnWays : public testing::TestWithParam<Case>
     Folder folder;
     Environment environment;
 };
+
+/* The node of rank 2 dies after 20 calls that were right (0).  The other one finds out, all its
+ * ranks, again and again, and can end what it has. */
+inline void expect_dead_node_is_error(const Form &form, const std::function<int(Rank &)> &call)
+{
+    Folder folder;
+    Environment environment({{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
+                             {"COLLX_TEST_SISCI_FOLDER", folder.path},
+                             {"COLLX_SISCI_PATIENCE", "100ms"}});
+    collx_args args = args_of(form, COLLX_OVER_SISCI);
+
+    testing::internal::CaptureStderr();
+    std::string wrong = run_team(form.algorithm, 4, Ranks::processes, true,
+                                 [&](Rank &self) {
+                                     for (int round = 0; round < 20; round++)
+                                         if (call(self))
+                                             return std::string("an early error");
+                                     if (self.team.rank >= 2)
+                                         raise(SIGKILL);
+                                     self.abandoned = true;
+                                     usleep(20000);
+                                     for (int round = 0; round < 3; round++)
+                                         if (call(self) != UNREACHABLE)
+                                             return std::string("a call with the dead");
+                                     return std::string();
+                                 },
+                                 &args, nullptr, {0, 0, 1, 1});
+    std::string text = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(wrong, "rank 2 ended with status 9\nrank 3 ended with status 9\n") << text;
+    EXPECT_NE(text.find("rank 0 of a test cannot reach the memory of rank 2 by sisci any more"),
+              std::string::npos)
+        << text;
+}
 
 #endif
