@@ -9,7 +9,6 @@
  */
 #include "algorithms/crowd.h"
 #include "algorithms/facts.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -20,18 +19,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* What each rank tells; it travels as bytes. */
 struct told {
     int32_t error; /* not 0: it went wrong here */
-    int32_t fd;
-    int64_t pid;
-    uint64_t collx;  /* hash of what two collx must have in common */
-    uint64_t node;   /* the same for processes of a node */
-    uint64_t bytes;  /* of rank 0's policy */
-    uint64_t cookie; /* in the segment: that it is the one */
+    int32_t pad;
+    uint64_t collx; /* hash of what two collx must have in common */
+    uint64_t node;  /* the same for processes of a node */
+    uint64_t bytes; /* of rank 0's policy */
+    struct collx_shm_address segment;
 };
 _Static_assert(sizeof(struct told) == 48, "it travels as bytes");
 
@@ -137,7 +134,7 @@ static int hand_over(struct setup *setup, char *why, size_t size)
 }
 
 /* 3, of the leader. */
-static int make_segment(struct collx_group *group, struct told *own)
+static int make_segment(struct collx_group *group, struct collx_shm_address *address)
 {
     int fd, error = collx_shm_create(group->segment_size, &group->segment, &fd);
 
@@ -149,25 +146,8 @@ static int make_segment(struct collx_group *group, struct told *own)
         return error;
     }
     struct collx_crowd *crowd = group->segment;
-    if (getrandom(&crowd->cookie, sizeof crowd->cookie, GRND_NONBLOCK) < 0)
-        crowd->cookie = collx_clock_ns();
-    own->pid = getpid();
-    own->fd = fd;
-    own->cookie = crowd->cookie;
+    *address = collx_shm_tell(fd, &crowd->cookie);
     return 0;
-}
-
-/* 3, of the others. */
-static int open_segment(struct collx_group *group, const struct told *leader)
-{
-    int error = leader->error ? leader->error
-                              : collx_shm_open((int)leader->pid, leader->fd, group->segment_size,
-                                               &group->segment);
-
-    /* Another process may have that number here, if the leader is not where we think it is. */
-    if (!error && ((struct collx_crowd *)group->segment)->cookie != leader->cookie)
-        error = -ESTALE;
-    return error;
 }
 
 /* 3.  What went wrong here is in own->error afterwards.  0 or what gather() returns. */
@@ -180,18 +160,21 @@ static int map_segment(struct setup *setup, struct told *own, char *why, size_t 
     for (int i = 0; i < group->attached_count; i++)
         group->segment_size += group->attached[i].space;
     if (leads && !own->error)
-        own->error = make_segment(group, own);
+        own->error = make_segment(group, &own->segment);
     const bool made = leads && !own->error;
     int error = gather(setup, own, sizeof *own, why, size);
+    const struct told *leader = told_by(setup, group->leader);
     if (!error && !leads && !own->error)
-        own->error = open_segment(group, told_by(setup, group->leader));
+        own->error = leader->error;
+    if (!error && !leads && !own->error)
+        own->error = collx_shm_open(&leader->segment, group->segment_size,
+                                    offsetof(struct collx_crowd, cookie), &group->segment);
     if (!own->error && !error)
         collx_crowd_join(group->segment);
-    const int fd = own->fd;
     if (!error)
         error = gather(setup, own, sizeof *own, why, size);
     if (made)
-        close(fd);
+        close(own->segment.fd);
     return error;
 }
 

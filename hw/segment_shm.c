@@ -2,10 +2,8 @@
 #include "hw/segment.h"
 #include "hw/shm.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
-
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 
 #define SEG_SHM_KIND 0x6d68732d78636c63u /* "clcx-shm" */
 
-/* Behind the segment, in a line of its own: a process or descriptor number may have been reused. */
+/* Behind the segment, in a line of its own. */
 #define COOKIE_BYTES COLLX_LINE
 
 struct collx_net {
@@ -34,14 +32,6 @@ struct collx_remote {
 static size_t cookie_offset(size_t bytes)
 {
     return (bytes + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
-}
-
-static uint64_t new_cookie(const void *unique)
-{
-    uint64_t facts[] = {collx_clock_ns(), (uint64_t)getpid(), (uint64_t)(uintptr_t)unique};
-
-    /* Never 0, which is what unused memory holds. */
-    return collx_hash(COLLX_HASH_START, facts, sizeof facts) | 1;
 }
 
 static int shm_open_net(struct collx_net **net, struct collx_seg_caps *caps, char *why, size_t size)
@@ -92,11 +82,11 @@ static int shm_make(struct collx_net *net, size_t bytes, struct collx_export **m
         shm_unmake(new);
         new = NULL;
     } else {
-        uint64_t cookie = new_cookie(new);
-        *(uint64_t *)((char *)new->base + cookie_offset(bytes)) = cookie;
+        char *cookie = (char *)new->base + cookie_offset(bytes);
+        struct collx_shm_address at = collx_shm_tell(new->fd, (uint64_t *)cookie);
         *local = new->base;
-        *address = (struct collx_seg_address){
-            {SEG_SHM_KIND, net->node, (uint64_t)getpid() << 32 | (uint32_t) new->fd, cookie}};
+        *address = (struct collx_seg_address){{SEG_SHM_KIND, net->node}};
+        memcpy(&address->word[2], &at, sizeof at);
     }
     *made = new;
     errno = keep;
@@ -104,32 +94,26 @@ static int shm_make(struct collx_net *net, size_t bytes, struct collx_export **m
 }
 
 static int open_segment(struct collx_net *net, const struct collx_seg_address *address,
-                        size_t bytes, void **base)
+                        const struct collx_shm_address *at, size_t bytes, void **base)
 {
-    size_t all = cookie_offset(bytes) + COOKIE_BYTES;
-    int pid = (int)(address->word[2] >> 32), fd = (int)(uint32_t)address->word[2];
-
     if (address->word[0] != SEG_SHM_KIND)
         return -EINVAL;
     if (address->word[1] != net->node)
         return -EHOSTUNREACH;
-    int error = collx_shm_open(pid, fd, all, base);
-    if (!error && *(uint64_t *)((char *)*base + cookie_offset(bytes)) != address->word[3]) {
-        collx_shm_close(*base, all);
-        error = -ESTALE;
-    }
-    return error;
+    return collx_shm_open(at, cookie_offset(bytes) + COOKIE_BYTES, cookie_offset(bytes), base);
 }
 
 static int shm_connect(struct collx_net *net, const struct collx_seg_address *address, size_t bytes,
                        struct collx_remote **remote, char *why, size_t size)
 {
     struct collx_remote *new = calloc(1, sizeof *new);
+    struct collx_shm_address at;
     int keep = errno, error = -ENOMEM;
     void *base = NULL;
 
+    memcpy(&at, &address->word[2], sizeof at);
     if (new)
-        error = open_segment(net, address, bytes, &base);
+        error = open_segment(net, address, &at, bytes, &base);
     if (!error) {
         *new = (struct collx_remote){base, cookie_offset(bytes) + COOKIE_BYTES};
     } else {
@@ -138,8 +122,8 @@ static int shm_connect(struct collx_net *net, const struct collx_seg_address *ad
                              : error == -ESTALE       ? "it is gone, or of another size"
                              : error == -ENOENT       ? "it is gone, or its owner is"
                                                       : strerror(-error);
-        snprintf(why, size, "cannot reach shared memory of process %u: %s",
-                 (unsigned)(address->word[2] >> 32), reason);
+        snprintf(why, size, "cannot reach shared memory of process %" PRId32 ": %s", at.pid,
+                 reason);
         free(new);
         new = NULL;
     }

@@ -1,5 +1,6 @@
 #include "hw/shm.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -103,6 +105,14 @@ int collx_shm_allocate(int fd, size_t size)
     return fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
 }
 
+struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie)
+{
+    if (getrandom(cookie, sizeof *cookie, GRND_NONBLOCK) < 0)
+        *cookie = collx_clock_ns();
+    *cookie |= 1;
+    return (struct collx_shm_address){.pid = getpid(), .fd = fd, .cookie = *cookie};
+}
+
 void collx_shm_touch(void *start, size_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -113,13 +123,13 @@ void collx_shm_touch(void *start, size_t bytes)
     errno = keep;
 }
 
-int collx_shm_open(int pid, int fd, size_t size, void **base)
+int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t cookie, void **base)
 {
     char path[64];
     struct stat status;
     int error = 0;
 
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", address->pid, address->fd);
     int own = open(path, O_RDWR | O_CLOEXEC);
     if (own < 0)
         return -errno;
@@ -130,6 +140,11 @@ int collx_shm_open(int pid, int fd, size_t size, void **base)
     if (!error)
         error = map(own, size, base);
     close(own);
+    if (!error && *(uint64_t *)((char *)*base + cookie) != address->cookie) {
+        collx_shm_close(*base, size);
+        *base = NULL;
+        error = -ESTALE;
+    }
     return error;
 }
 

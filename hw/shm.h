@@ -7,6 +7,7 @@
 #ifndef COLLX_SHM_H
 #define COLLX_SHM_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,13 @@
 /* Which node this process is on, as far as sharing memory goes: equal for processes that see each
  * other in /proc.  Never 0. */
 uint64_t collx_shm_node(void);
+
+/* Where a segment is, for the processes of its node. */
+struct collx_shm_address {
+    int32_t pid, fd;
+    uint64_t cookie; /* stands in it; never 0, which is what unused memory holds */
+};
+static_assert(sizeof(struct collx_shm_address) == 16, "it travels as bytes");
 
 /* A new segment of `size` bytes, zeroed, mapped, but without memory yet.  *fd stays open until
  * every peer has opened the segment; close() it then.  0 or -errno. */
@@ -34,13 +42,18 @@ void collx_shm_place(void *start, size_t bytes, int numa);
  * -errno; the segment is still to be closed then. */
 int collx_shm_allocate(int fd, size_t size);
 
+/* The address of a segment that has its memory; `cookie` is a place in it that is kept for this. */
+struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie);
+
 /* This part of a segment that has its memory will be used soon: map its pages now, all at once, not
  * each when it is first touched.  A kernel that cannot do that passes it over. */
 void collx_shm_touch(void *start, size_t bytes);
 
-/* The segment that process `pid` has open as `fd`.  0 or -errno: -EACCES where this process may
- * not look into the other's /proc, -ENOENT where it cannot see it. */
-int collx_shm_open(int pid, int fd, size_t size, void **base);
+/* The segment at that address, with its cookie at that offset.  0 or -errno: -EACCES where this
+ * process may not look into the other's /proc, -ENOENT where it cannot see it, -ESTALE if another
+ * one is there: a number may have been reused, or mean another process here. */
+int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t cookie,
+                   void **base);
 
 /* NULL is fine. */
 void collx_shm_close(void *base, size_t size);

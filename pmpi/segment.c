@@ -1,14 +1,11 @@
 #include "pmpi/segment.h"
 
 #include "algorithms/crowd.h"
-#include "base/clock.h"
 #include "base/launcher.h"
 #include "base/options.h"
 #include "hw/budget.h"
-#include "hw/shm.h"
 
 #include <errno.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* Of this process, over all its communicators. */
@@ -77,12 +74,8 @@ int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address
         collx_segment_close(comm);
         return error;
     }
-
     struct collx_crowd *crowd = comm->segment;
-    if (getrandom(&crowd->cookie, sizeof crowd->cookie, GRND_NONBLOCK) < 0)
-        crowd->cookie = collx_clock_ns();
-    *address = (struct collx_segment_address){
-        .pid = getpid(), .fd = comm->segment_fd, .cookie = crowd->cookie};
+    address->at = collx_shm_tell(comm->segment_fd, &crowd->cookie);
     return 0;
 }
 
@@ -93,17 +86,11 @@ int collx_segment_open(struct collx_comm *comm, size_t size,
 
     if (error)
         return error;
-    error = collx_shm_open(address->pid, address->fd, size, &comm->segment);
-    if (error) {
+    error =
+        collx_shm_open(&address->at, size, offsetof(struct collx_crowd, cookie), &comm->segment);
+    if (error)
         give_back(comm);
-        return error;
-    }
-    /* Another process may have that number here, if the leader is not where we think it is. */
-    if (((struct collx_crowd *)comm->segment)->cookie != address->cookie) {
-        collx_segment_close(comm);
-        return -ESTALE;
-    }
-    return 0;
+    return error;
 }
 
 void collx_segment_opened(struct collx_comm *comm)

@@ -3,14 +3,14 @@
 #ifndef COLLX_PMPI_SEGMENT_H
 #define COLLX_PMPI_SEGMENT_H
 
+#include "hw/shm.h"
 #include "pmpi/comm.h"
 
 /* Where a leader's segment is, for the others of its node. */
 struct collx_segment_address {
-    int32_t pid, fd;
+    struct collx_shm_address at;
     int32_t error; /* negative errno: there is none */
     int32_t pad;
-    uint64_t cookie; /* stands at its head */
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
