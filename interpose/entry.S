@@ -13,25 +13,15 @@
  */
 #include "base/collectives.h"
 
+/* Each machine's own 1, 2 and 3. */
+/* clang-format off */
 #if defined(__x86_64__)
 
-/* clang-format off */
 #define JUMP(label, table)                                                                         \
     .globl label; .type label, @function; .p2align 4;                                              \
     label: endbr64; jmp *table + 8 * index(%rip); .size label, . - label;
 #define FIRST(label, common)                                                                       \
     label: endbr64; movl $index, %eax; jmp common;
-
-    .text
-    .set index, 0
-#define ENTRY(Name)                                                                                \
-    JUMP(MPI_##Name, collx_mpi_table)                                                              \
-    JUMP(PMPI_##Name, collx_pmpi_table)                                                            \
-    FIRST(first_MPI_##Name, resolve_mpi)                                                           \
-    FIRST(first_PMPI_##Name, resolve_pmpi)                                                         \
-    .set index, index + 1;
-#include "base/entries.def"
-#undef ENTRY
 
 /* eax holds the entry; the stack is as at the caller's call instruction. */
 #define RESOLVE(label, table)                                                                      \
@@ -56,29 +46,14 @@
     jmp *(%r11, %rax, 8);                                                                          \
     .cfi_endproc;
 
-RESOLVE(resolve_mpi, collx_mpi_table)
-RESOLVE(resolve_pmpi, collx_pmpi_table)
-
 #elif defined(__aarch64__)
 
-/* clang-format off */
 #define JUMP(label, table)                                                                         \
     .globl label; .type label, %function; .p2align 2;                                              \
     label: hint 34; adrp x16, table + 8 * index;                                                   \
     ldr x16, [x16, :lo12:table + 8 * index]; br x16; .size label, . - label;
 #define FIRST(label, common)                                                                       \
     label: hint 34; mov w17, index; b common;
-
-    .text
-    .set index, 0
-#define ENTRY(Name)                                                                                \
-    JUMP(MPI_##Name, collx_mpi_table)                                                              \
-    JUMP(PMPI_##Name, collx_pmpi_table)                                                            \
-    FIRST(first_MPI_##Name, resolve_mpi)                                                           \
-    FIRST(first_PMPI_##Name, resolve_pmpi)                                                         \
-    .set index, index + 1;
-#include "base/entries.def"
-#undef ENTRY
 
 #define RESOLVE(label, table)                                                                      \
     label:                                                                                         \
@@ -95,12 +70,23 @@ RESOLVE(resolve_pmpi, collx_pmpi_table)
     ldr x16, [x16, x17, lsl #3]; br x16;                                                           \
     .cfi_endproc;
 
-RESOLVE(resolve_mpi, collx_mpi_table)
-RESOLVE(resolve_pmpi, collx_pmpi_table)
-
 #else
 #error "collx has entries for x86-64 and AArch64; add this machine's to interpose/entry.S"
 #endif
+
+    .text
+    .set index, 0
+#define ENTRY(Name)                                                                                \
+    JUMP(MPI_##Name, collx_mpi_table)                                                              \
+    JUMP(PMPI_##Name, collx_pmpi_table)                                                            \
+    FIRST(first_MPI_##Name, resolve_mpi)                                                           \
+    FIRST(first_PMPI_##Name, resolve_pmpi)                                                         \
+    .set index, index + 1;
+#include "base/entries.def"
+#undef ENTRY
+
+RESOLVE(resolve_mpi, collx_mpi_table)
+RESOLVE(resolve_pmpi, collx_pmpi_table)
 
     .section .data.collx_tables, "aw"
     .p2align 6
