@@ -7,11 +7,10 @@
 /* The data lines, and the status lines; the port inverts BUSY by itself. */
 extern const struct collx_wire_pin collx_parport_pins[];
 
-/* The usual ones.  ACK is the one that can wake a process. */
-#define COLLX_PARPORT_OUT "d0/d1/d2/d3"
-#define COLLX_PARPORT_IN "ack/paperout/select/error"
-#define COLLX_PARPORT_CONFIG_OUT "d6/d7"
-#define COLLX_PARPORT_CONFIG_IN "busy"
+/* Of a driver: the pins, and the usual ones.  ACK is the one that can wake a process. */
+#define COLLX_PARPORT_WIRES                                                                        \
+    .pins = collx_parport_pins, .out = "d0/d1/d2/d3", .in = "ack/paperout/select/error",           \
+    .config_out = "d6/d7", .config_in = "busy"
 
 /* The address of a port that is addressed: "0x378".  Errors as in struct collx_wire_ops. */
 int collx_parport_address(const char *text, unsigned *address, char *why, size_t size);
