@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,8 +61,12 @@ static int map(int fd, size_t size, void **base)
 
 int collx_shm_create(size_t size, void **base, int *fd)
 {
+    struct rlimit allowed;
     int error = 0;
 
+    /* Going past RLIMIT_FSIZE would not just fail: it raises SIGXFSZ, which kills. */
+    if (!getrlimit(RLIMIT_FSIZE, &allowed) && size > allowed.rlim_cur)
+        return -EFBIG;
     *fd = memfd_create("collx", MFD_CLOEXEC);
     if (*fd < 0)
         return -errno;

@@ -31,7 +31,9 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
                    "another way. %s",
                    comm->label, kib, strerror(bit),
                    bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
-                                                  : "collx info tells what shm needs");
+                   : bit == EFBIG ? "The limit on the size of files (ulimit -f) holds "
+                                    "for shared memory, too"
+                                  : "collx info tells what shm needs");
 }
 
 static void explain_line(void *ctx, const char *line)
