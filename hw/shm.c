@@ -107,7 +107,18 @@ void collx_shm_place(void *start, size_t bytes, int numa)
 
 int collx_shm_allocate(int fd, size_t size)
 {
-    return fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+    /* Before Linux 6.10 any signal interrupts it, and takes back what has been allocated.  A piece
+     * is done before the next tick even of a profiler's timer, so repeating it comes to an end. */
+    const size_t most = 1 << 20;
+
+    for (size_t at = 0; at < size;) {
+        size_t piece = size - at < most ? size - at : most;
+        if (!fallocate(fd, 0, (off_t)at, (off_t)piece))
+            at += piece;
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
 }
 
 struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie)

@@ -1,4 +1,4 @@
-/* Memory to share, in a process that is limited. */
+/* Memory to share, in a process that is limited, or disturbed by signals. */
 extern "C" {
 #include "hw/shm.h"
 }
@@ -6,7 +6,12 @@ extern "C" {
 #include <cerrno>
 #include <functional>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +34,23 @@ int status_of(const std::function<bool()> &body)
     return status;
 }
 
+/* From now on an fallocate() of more than so many bytes is interrupted. */
+bool interrupt_beyond(unsigned bytes)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, bytes, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINTR),
+    };
+    struct sock_fprog program = {std::size(filter), filter};
+
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
 TEST(Shm, BeyondTheLimitOfFilesIsAnErrorAndNoSignal)
 {
     EXPECT_EQ(0, status_of([] {
@@ -39,6 +61,22 @@ TEST(Shm, BeyondTheLimitOfFilesIsAnErrorAndNoSignal)
                   return !setrlimit(RLIMIT_FSIZE, &limit) &&
                          collx_shm_create(mib + 1, &base, &fd) == -EFBIG &&
                          collx_shm_create(mib, &base, &fd) == 0 && collx_shm_allocate(fd, mib) == 0;
+              }));
+}
+
+/* As in a program that a profiler interrupts a thousand times a second, on a kernel that gives up
+ * an fallocate() for any signal. */
+TEST(Shm, IsAllocatedInPiecesThatAreDoneBetweenTwoSignals)
+{
+    EXPECT_EQ(0, status_of([] {
+                  const size_t size = 5 * mib + 4096;
+                  struct stat status;
+                  void *base;
+                  int fd;
+
+                  return interrupt_beyond(mib) && collx_shm_create(size, &base, &fd) == 0 &&
+                         collx_shm_allocate(fd, size) == 0 && fstat(fd, &status) == 0 &&
+                         static_cast<size_t>(status.st_blocks) * 512 >= size;
               }));
 }
 
