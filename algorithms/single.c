@@ -26,6 +26,12 @@ void collx_single_open(struct collx_single *single, const void *send, const void
     const struct collx_view view = {single->pid, (uintptr_t)send, (uintptr_t)receive};
 
     memcpy(own->payload, &view, sizeof view);
+#if defined(__x86_64__)
+    /* What the program has stored into its buffers past the caches its own CPU sees at once, and it
+     * need not wait for it.  The post does not either, on these CPUs: others would read what was
+     * there before, or such a store would overwrite what the root of a Bcast has written. */
+    __builtin_ia32_sfence();
+#endif
     collx_flag_post(single->team, own, ++single->call);
 }
 
