@@ -24,7 +24,7 @@ struct collx_allreduce_work {
     size_t bytes;           /* COLLX_WORK_MOST, less where there are many ranks */
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM; to be finished in either case. */
 int collx_allreduce_work_init(struct collx_allreduce_work *work, int size);
 void collx_allreduce_work_finish(struct collx_allreduce_work *work);
 

@@ -54,10 +54,7 @@ int collx_allreduce_work_init(struct collx_allreduce_work *work, int size)
                                              : bytes;
     work->operand = malloc((size_t)size * work->bytes);
     work->from = calloc((size_t)size, sizeof *work->from);
-    if (work->operand && work->from)
-        return 0;
-    collx_allreduce_work_finish(work);
-    return -ENOMEM;
+    return work->operand && work->from ? 0 : -ENOMEM;
 }
 
 void collx_allreduce_work_finish(struct collx_allreduce_work *work)

@@ -1,0 +1,141 @@
+/* Every algorithm, where one of the pieces of memory that it asks for is not there: it says so, and
+ * leaves nothing behind. */
+#include "tests/machines.h"
+
+extern "C" {
+#include "algorithms/facts.h"
+#include "base/algorithm.h"
+#include "hw/shm.h"
+
+/* The linker has all calls of these come here (--wrap). */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+}
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+
+namespace
+{
+
+int left = INT_MAX; /* pieces until there is one that is not there */
+
+bool is_there()
+{
+    return left-- != 0;
+}
+
+} // namespace
+
+void *__wrap_malloc(size_t bytes)
+{
+    return is_there() ? __real_malloc(bytes) : nullptr;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return is_there() ? __real_calloc(count, bytes) : nullptr;
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return is_there() ? __real_realloc(memory, bytes) : nullptr;
+}
+
+namespace
+{
+
+struct Free {
+    void operator()(void *memory) const
+    {
+        free(memory);
+    }
+};
+
+/* Attaches one rank again and again, with one more piece of memory each time, until all are there.
+ * Returns what went wrong. */
+std::string attach_with_less(const collx_algorithm *algorithm, const collx_args &args,
+                             const collx_facts &facts, collx_team team)
+{
+    const size_t bytes = algorithm->space ? algorithm->space(&facts, &args) : 0;
+    const size_t rounded = (bytes / COLLX_LINE + 1) * COLLX_LINE;
+
+    for (int pieces = 0;; pieces++) {
+        std::unique_ptr<void, Free> memory(aligned_alloc(COLLX_LINE, rounded));
+        collx_slot slot = {};
+
+        memset(memory.get(), 0, rounded);
+        left = pieces;
+        int error = algorithm->attach(&team, &args, bytes ? memory.get() : nullptr, &slot);
+        const bool missed = left < 0;
+        left = INT_MAX;
+        if (error && (error != -ENOMEM || !missed))
+            return "error " + std::to_string(error) + " with " + std::to_string(pieces);
+        if (!error)
+            algorithm->detach(slot.state);
+        if (!missed)
+            return error ? "an error with all" : "";
+    }
+}
+
+class NoMemory : public testing::TestWithParam<const collx_algorithm *>
+{
+};
+
+TEST_P(NoMemory, IsSaid)
+{
+    const collx_algorithm *algorithm = GetParam();
+
+    for (int size : {1, 2, 8, 9, 32})
+        for (int nodes = 1; nodes <= 2 && nodes <= size; nodes++) {
+            std::vector<collx_member> members;
+            std::vector<int> node(static_cast<size_t>(size));
+            std::vector<collx_place> places = ranks_on(size, 2, 1, (size + 1) / 2);
+            for (int rank = 0; rank < size; rank++)
+                members.push_back({static_cast<uint64_t>(1 + rank % nodes), rank});
+            collx_facts facts = {};
+            collx_facts_init(&facts, members.data(), size, node.data());
+            facts.numa_nodes = nodes > 1 ? 1 : collx_places_numa_nodes(places.data(), size);
+            facts.places = nodes > 1 ? nullptr : places.data();
+
+            collx_args args = {};
+            char why[512];
+            for (int i = 0; algorithm->params && algorithm->params[i].name; i++)
+                args.value[i] = algorithm->params[i].initial;
+            if (algorithm->query(&facts, &args, why, sizeof why))
+                continue;
+            for (int rank : {0, size - 1}) {
+                collx_team team = {};
+                team.rank = rank;
+                team.size = size;
+                team.places = facts.places;
+                team.node = node.data();
+                team.name = "a test";
+                EXPECT_EQ("", attach_with_less(algorithm, args, facts, team))
+                    << size << " ranks on " << nodes << " nodes, rank " << rank;
+            }
+        }
+}
+
+std::vector<const collx_algorithm *> all()
+{
+    std::vector<const collx_algorithm *> found;
+
+    for (int i = 0; collx_algorithms[i]; i++)
+        found.push_back(collx_algorithms[i]);
+    return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NoMemory, testing::ValuesIn(all()), [](const auto &info) {
+    return std::string(collx_kind_name(info.param->kind)) + "_" + info.param->name;
+});
+
+} // namespace
