@@ -1,6 +1,7 @@
 /* Every algorithm, where one of the pieces of memory that it asks for is not there: it says so, and
  * leaves nothing behind. */
 #include "tests/machines.h"
+#include "tests/team.h"
 
 extern "C" {
 #include "algorithms/facts.h"
@@ -18,18 +19,25 @@ void *__wrap_realloc(void *memory, size_t bytes);
 
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 namespace
 {
 
 int left = INT_MAX; /* pieces until there is one that is not there */
+unsigned one_in;    /* but for that, so many; 0: all are there */
 
 bool is_there()
 {
+    static unsigned seed = static_cast<unsigned>(getpid());
+
+    if (one_in)
+        return rand_r(&seed) % one_in != 0;
     return left-- != 0;
 }
 
@@ -137,5 +145,75 @@ std::vector<const collx_algorithm *> all()
 INSTANTIATE_TEST_SUITE_P(All, NoMemory, testing::ValuesIn(all()), [](const auto &info) {
     return std::string(collx_kind_name(info.param->kind)) + "_" + info.param->name;
 });
+
+/* A rank that has no memory for a call takes part in it all the same, and the next ones are right.
+ */
+class NoMemoryInCalls : public testing::TestWithParam<std::tuple<int, int>>
+{
+};
+
+std::string run(collx_kind kind, int size, int single_copy,
+                const std::function<std::string(Rank &, int round)> &call)
+{
+    std::vector<collx_place> places = ranks_on(size, 3, 1, (size + 2) / 3);
+    collx_args args = {};
+
+    args.value[0] = single_copy;
+    args.value[1] = 2; /* groups=always */
+    return run_team(
+        collx_algorithm_find(kind, "shm"), size, Ranks::processes, true,
+        [&](Rank &self) {
+            std::string wrong;
+            alarm(20);
+            for (int round = 0; round < 60 && wrong.empty(); round++) {
+                one_in = 1 + round % 3;
+                call(self, round);
+                one_in = 0;
+                wrong = call(self, round);
+            }
+            return wrong;
+        },
+        &args, places.data());
+}
+
+TEST_P(NoMemoryInCalls, Bcast)
+{
+    const auto &[size, single_copy] = GetParam();
+
+    EXPECT_EQ("", run(COLLX_BCAST, size, single_copy, [](Rank &self, int round) {
+                  const int root = round % self.team.size;
+                  static int32_t buf[70000];
+                  const size_t count = static_cast<size_t>(round * 7919 % 70000);
+                  for (size_t i = 0; i < count; i++)
+                      buf[i] = self.team.rank == root ? round + static_cast<int>(i) : -1;
+                  int error = self.bcast(buf, count * sizeof *buf, root, false);
+                  for (size_t i = 0; i < count; i++)
+                      if (error || buf[i] != round + static_cast<int>(i))
+                          return "wrong in round " + std::to_string(round);
+                  return std::string();
+              }));
+}
+
+TEST_P(NoMemoryInCalls, Allreduce)
+{
+    const auto &[size, single_copy] = GetParam();
+
+    EXPECT_EQ("", run(COLLX_ALLREDUCE, size, single_copy, [](Rank &self, int round) {
+                  static Affine send[9000], receive[9000];
+                  const int64_t count = round * 7919 % 9000;
+                  for (int64_t i = 0; i < count; i++)
+                      send[i] = {1, static_cast<uint64_t>(round + self.team.rank)};
+                  int error = self.compose(send, receive, count);
+                  const int n = self.team.size;
+                  for (int64_t i = 0; i < count; i++)
+                      if (error ||
+                          receive[i].b != static_cast<uint64_t>(n * round + n * (n - 1) / 2))
+                          return "wrong in round " + std::to_string(round);
+                  return std::string();
+              }));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NoMemoryInCalls,
+                         testing::Combine(testing::Values(2, 5, 9), testing::Values(1, 2)));
 
 } // namespace
