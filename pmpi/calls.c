@@ -254,10 +254,12 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
+    /* Another job may have said otherwise. */
+    const bool now = at_once && collx_world_has(comm);
     comm->ask_at = COLLX_WARMUP_EARLY;
-    comm->slot[COLLX_BARRIER].run = at_once ? set_up_barrier : warm_barrier;
-    comm->slot[COLLX_BCAST].run = at_once ? set_up_bcast : warm_bcast;
-    comm->slot[COLLX_ALLREDUCE].run = at_once ? set_up_allreduce : warm_allreduce;
+    comm->slot[COLLX_BARRIER].run = now ? set_up_barrier : warm_barrier;
+    comm->slot[COLLX_BCAST].run = now ? set_up_bcast : warm_bcast;
+    comm->slot[COLLX_ALLREDUCE].run = now ? set_up_allreduce : warm_allreduce;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         comm->slot[kind].state = comm;
 }

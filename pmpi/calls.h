@@ -8,8 +8,8 @@
  * has shown that it is used. */
 void collx_calls_begin(struct collx_comm *comm);
 
-/* From now on communicators are set up before their first call, not after a few of them.  All ranks
- * of the job say the same, before they make calls. */
+/* From now on communicators whose ranks are all of this job are set up before their first call, not
+ * after a few of them.  All ranks of the job say the same, before they make calls. */
 void collx_calls_set_up_at_once(bool yes);
 
 /* All further calls go to the MPI library, for `reason` (enum collx_reason). */

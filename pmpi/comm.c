@@ -221,6 +221,33 @@ int collx_world_rank(const struct collx_comm *comm)
     return rank;
 }
 
+bool collx_world_has(const struct collx_comm *comm)
+{
+    enum { SOME = 64 };
+    MPI_Group world, group;
+    int from[SOME], to[SOME], done = 0;
+    bool all = true;
+
+    if (!collx_world_up() || pmpi.Comm_group(MPI_COMM_WORLD, &world))
+        return false;
+    if (pmpi.Comm_group(comm->comm, &group)) {
+        pmpi.Group_free(&world);
+        return false;
+    }
+    while (all && done < comm->size) {
+        int count = comm->size - done < SOME ? comm->size - done : SOME;
+        for (int i = 0; i < count; i++)
+            from[i] = done + i;
+        all = !pmpi.Group_translate_ranks(group, count, from, world, to);
+        for (int i = 0; i < count; i++)
+            all = all && to[i] != MPI_UNDEFINED;
+        done += count;
+    }
+    pmpi.Group_free(&group);
+    pmpi.Group_free(&world);
+    return all;
+}
+
 atomic_int collx_sessions;
 
 /* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;

@@ -120,6 +120,10 @@ void collx_comm_name(struct collx_comm *comm);
 /* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
 int collx_world_rank(const struct collx_comm *comm);
 
+/* Whether all ranks of `comm` are of this process's MPI_COMM_WORLD; the same on all of them.  Not
+ * if some have been started by MPI_Comm_spawn since, or have come by MPI_Comm_connect.  Local. */
+bool collx_world_has(const struct collx_comm *comm);
+
 /* MPI has been initialised (not only a session): see to it that the end of it is seen.  Local. */
 void collx_comms_begin(void);
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on

@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from job import Mpi, Report, check, main, run
+from job import Mpi, Report, Skip, check, main, run
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 mpi = Mpi(mpi_name, launcher)
@@ -99,9 +99,25 @@ LD_PRELOAD={collx} exec {program} come-and-go 10
         check(calls == (20 if there == 0 else 0), f"{calls} calls of 20 were routed")
 
 
+def jobs_that_join(folder):
+    """One job's policy demands an order, which would be set up before the first call; the other one
+    knows nothing of that."""
+    policy = folder / "policy.yaml"
+    policy.write_text(DEMAND.format(use="shm, pmpi"))
+    joined = build / "tests" / "programs" / f"joined-{mpi_name}"
+    demand = f"COLLX_POLICY={policy}"
+    for own, other in ((demand, "COLLX_POLICY="), ("COLLX_POLICY=", demand)):
+        result = run(mpi.command(1, ["env", f"LD_PRELOAD={collx}", own, joined, joined,
+                                     f"LD_PRELOAD={collx}", other]), timeout=60).expect()
+        if "skip\n" in result.out:
+            raise Skip("this MPI library cannot start another job here")
+        check("good" in result.out, result.out + result.err)
+
+
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
       for ranks in (1, 2, 3, 4, 6, 9)] + [
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
+    ("jobs that join, and only one has the policy", jobs_that_join),
 ])

@@ -1,0 +1,56 @@
+/* Two jobs that become one communicator: this program starts itself once more, under env(1).
+ *
+ * usage: joined PROGRAM WORD…; the words are for env.  tests/run_order.py runs it.
+ */
+#include "tests/programs/check.h"
+
+#include <mpi.h>
+
+/* More than it takes until a communicator is set up. */
+enum { CALLS = 1100 };
+
+/* Whether there is another job now: not every MPI library can start one everywhere. */
+static int start(const char *program, char **words, int count, MPI_Comm *other)
+{
+    char **arguments = calloc((size_t)count + 2, sizeof *arguments);
+    int error;
+
+    CHECK(arguments);
+    for (int i = 0; i < count; i++)
+        arguments[i] = words[i];
+    arguments[count] = (char *)program;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    error = MPI_Comm_spawn("/usr/bin/env", arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, other,
+                           MPI_ERRCODES_IGNORE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    free(arguments);
+    return !error;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm other, all;
+    int rank, sum, is_first;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&other);
+    is_first = other == MPI_COMM_NULL;
+    if (is_first && !start(argv[1], argv + 2, argc - 2, &other)) {
+        printf("skip\n");
+        MPI_Finalize();
+        return 0;
+    }
+    MPI_Intercomm_merge(other, !is_first, &all);
+    MPI_Comm_rank(all, &rank);
+    for (int call = 0; call < CALLS; call++) {
+        int one = rank + call;
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+        CHECK(sum == 2 * call + 1);
+    }
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&other);
+    if (is_first)
+        printf("good\n");
+    MPI_Finalize();
+    return 0;
+}
