@@ -135,7 +135,8 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
     struct collx_selection *selection = slot->state;
     struct collx_datatype room;
 
-    if (call->root < 0 || call->root >= selection->comm->size || !describe(call, &room))
+    if (call->root < 0 || call->root >= selection->comm->size || call->rbuf == MPI_IN_PLACE ||
+        !describe(call, &room))
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = COLLX_OP_NONE;
     return choose(selection, COLLX_BCAST, call);

@@ -47,6 +47,9 @@ CALL(allreduce_maxloc_int, allreduce(in, out, 1, MPI_INT, MPI_MAXLOC, comm))
 CALL(allreduce_band_double, allreduce(in, out, 1, MPI_DOUBLE, MPI_BAND, comm))
 CALL(allreduce_max_complex, allreduce(in, out, 1, MPI_C_FLOAT_COMPLEX, MPI_MAX, comm))
 CALL(allreduce_into_in_place, allreduce(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_replace, allreduce(in, out, 1, MPI_INT, MPI_REPLACE, comm))
+CALL(allreduce_no_op_of_rma, allreduce(in, out, 1, MPI_INT, MPI_NO_OP, comm))
+CALL(allreduce_empty_into_in_place, allreduce(in, MPI_IN_PLACE, 0, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_no_comm, allreduce(in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL))
 #if MPI_VERSION >= 4
 CALL(bcast_c_high_root, bcast_c(in, 1, MPI_INT, cf_size, comm))
@@ -56,6 +59,9 @@ CALL(allreduce_c_no_type, allreduce_c(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, co
 #ifdef OPEN_MPI
 /* Where MPICH fails an assertion, or crashes. */
 CALL(allreduce_negative_count, allreduce(in, out, -1, MPI_INT, MPI_SUM, comm))
+CALL(bcast_in_place, bcast(MPI_IN_PLACE, 1, MPI_INT, 0, comm))
+CALL(bcast_empty_in_place, bcast(MPI_IN_PLACE, 0, MPI_INT, 0, comm))
+CALL(bcast_in_place_derived, bcast(MPI_IN_PLACE, 1, derived, 0, comm))
 CALL(bcast_empty_no_type, bcast(in, 0, MPI_DATATYPE_NULL, 0, comm))
 #else
 /* Where Open MPI looks away, and crashes or does what it likes. */
@@ -95,6 +101,9 @@ static const struct {
     CASE(allreduce_band_double),
     CASE(allreduce_max_complex),
     CASE(allreduce_into_in_place),
+    CASE(allreduce_replace),
+    CASE(allreduce_no_op_of_rma),
+    CASE(allreduce_empty_into_in_place),
     CASE(allreduce_no_comm),
 #if MPI_VERSION >= 4
     CASE(bcast_c_high_root),
@@ -103,6 +112,9 @@ static const struct {
 #endif
 #ifdef OPEN_MPI
     CASE(allreduce_negative_count),
+    CASE(bcast_in_place),
+    CASE(bcast_empty_in_place),
+    CASE(bcast_in_place_derived),
     CASE(bcast_empty_no_type),
 #else
     CASE(bcast_null),
