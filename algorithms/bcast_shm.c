@@ -136,7 +136,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
                        ? collx_grouped_space(&plan, facts)
                        : collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES) +
                              collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
-    return rings + collx_meeting_space(facts->ranks) + collx_single_space(facts->ranks);
+    return rings + collx_single_space(facts->ranks);
 }
 
 static void collx_bcast_shm_place(const struct collx_team *team, const struct collx_args *args,
