@@ -62,31 +62,40 @@ void collx_crowd_limit(void *segment, const struct collx_cpu_limit *limit)
     }
 }
 
+/* The CPUs that this process may use, and how many they are. */
+static int own_cpus(uint64_t mask[COLLX_CPUS / 64])
+{
+    const size_t size = COLLX_CPUS / 8;
+
+    memset(mask, 0, size);
+    /* Fails on a machine with still more CPUs: then nobody counts this rank's. */
+    return sched_getaffinity(0, size, (cpu_set_t *)mask) ? 0 : CPU_COUNT_S(size, (cpu_set_t *)mask);
+}
+
+bool collx_crowd_foreseen(void)
+{
+    uint64_t mask[COLLX_CPUS / 64];
+    int cpus = own_cpus(mask);
+
+    pthread_once(&found, find);
+    /* Ranks that are not bound share all CPUs with the whole job. */
+    return own.short_for_job ||
+           (cpus == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > cpus);
+}
+
 void collx_crowd_join(void *segment)
 {
     struct collx_crowd *crowd = segment;
-    unsigned long set[COLLX_CPUS / (8 * sizeof(unsigned long))] = {0};
-    const int bits = 8 * sizeof *set;
-    int cpus = 0;
+    uint64_t mask[COLLX_CPUS / 64];
 
     pthread_once(&found, find);
     for (int i = 0; i < own.count; i++)
         collx_crowd_limit(segment, &own.limit[i]);
-
-    /* Fails on a machine with still more CPUs: then nobody counts this rank's. */
-    if (sched_getaffinity(0, sizeof set, (cpu_set_t *)set))
-        memset(set, 0, sizeof set);
-    for (int cpu = 0; cpu < COLLX_CPUS; cpu++) {
-        if (!(set[cpu / bits] >> cpu % bits & 1))
-            continue;
-        cpus++;
-        atomic_fetch_or_explicit(&crowd->cpus[cpu / 64], (uint64_t)1 << cpu % 64,
-                                 memory_order_relaxed);
-    }
-    /* Ranks that are not bound share all CPUs with the whole job, not only with this communicator.
-     */
-    if ((cpus == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > cpus) ||
-        own.short_for_job || atomic_load_explicit(&in_crowd, memory_order_relaxed))
+    own_cpus(mask);
+    for (int i = 0; i < COLLX_CPUS / 64; i++)
+        if (mask[i])
+            atomic_fetch_or_explicit(&crowd->cpus[i], mask[i], memory_order_relaxed);
+    if (collx_crowd_foreseen() || atomic_load_explicit(&in_crowd, memory_order_relaxed))
         atomic_fetch_add_explicit(&crowd->votes, 1, memory_order_relaxed);
 }
 

@@ -36,6 +36,10 @@ _Static_assert(sizeof(struct collx_crowd_group) == 24 &&
                "all ranks see the same layout");
 _Static_assert(sizeof(struct collx_crowd) % COLLX_LINE == 0, "algorithms' memory starts on a line");
 
+/* Whether this process can tell by itself that there are more ranks of its job on this node than
+ * CPUs, or CPU time, for them.  false: there are not, or it takes the others to know. */
+bool collx_crowd_foreseen(void);
+
 /* Enter what this rank knows.  `segment` starts with a struct collx_crowd. */
 void collx_crowd_join(void *segment);
 

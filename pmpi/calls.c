@@ -110,6 +110,14 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
 
 /* --- communicators on their way to having routes ---------------------------------------------- */
 
+/* Set by all ranks alike, before they make calls. */
+static uint64_t first_ask = COLLX_WARMUP_EARLY;
+
+void collx_calls_warm_up(uint64_t calls)
+{
+    first_ask = calls;
+}
+
 /* Whether a call counts towards the setup.  One that MPI refused for its arguments does not: it may
  * have been made by one rank alone, and all must count alike.  One that failed later does, since
  * others may have succeeded in it. */
@@ -147,15 +155,14 @@ static uint64_t use_of(enum collx_kind kind, const struct collx_call *call)
  * same call. */
 static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
 {
+    const uint64_t ms = first_ask == COLLX_WARMUP_CROWD ? COLLX_WARMUP_CROWD_MS : COLLX_WARMUP_MS;
+
     comm->used += use_of(kind, call);
-    if (++comm->calls == 1)
-        comm->since = collx_clock_ns();
-    if (comm->calls < comm->ask_at)
+    if (++comm->calls < comm->ask_at)
         return;
     comm->ask_at *= COLLX_WARMUP_FACTOR;
-    collx_comm_setup(comm,
-                     comm->calls >= COLLX_WARMUP_LATE || comm->used >= COLLX_WARMUP_LATE ||
-                         collx_clock_ns() - comm->since >= (uint64_t)COLLX_WARMUP_MS * 1000000);
+    collx_comm_setup(comm, comm->calls >= COLLX_WARMUP_LATE || comm->used >= COLLX_WARMUP_LATE ||
+                               collx_clock_ns() - comm->since >= ms * 1000000);
 }
 
 static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
@@ -168,14 +175,6 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     if (counts(error))
         count(comm, kind, call);
     return error;
-}
-
-/* Set by all ranks alike, before they make calls. */
-static bool at_once;
-
-void collx_calls_set_up_at_once(bool yes)
-{
-    at_once = yes;
 }
 
 /* Where not even the first calls may go to the MPI library. */
@@ -208,15 +207,18 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
 static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     (void)slot;
-    if (__builtin_expect(at_once, 0))
+    if (__builtin_expect(!first_ask, 0))
         return first_at_once(kind, call);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
+    uint64_t begin = collx_clock_ns();
     int error = collx_call_mpi(kind, call);
     if (counts(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
-        if (comm != &collx_comm_unknown && !comm->inter)
+        if (comm != &collx_comm_unknown && !comm->inter) {
+            comm->since = begin;
             count(comm, kind, call);
+        }
     }
     return error;
 }
@@ -255,11 +257,12 @@ void collx_calls_begin(struct collx_comm *comm)
         return;
     }
     /* Another job may have said otherwise. */
-    const bool now = at_once && collx_world_has(comm);
-    comm->ask_at = COLLX_WARMUP_EARLY;
-    comm->slot[COLLX_BARRIER].run = now ? set_up_barrier : warm_barrier;
-    comm->slot[COLLX_BCAST].run = now ? set_up_bcast : warm_bcast;
-    comm->slot[COLLX_ALLREDUCE].run = now ? set_up_allreduce : warm_allreduce;
+    const bool ours = first_ask != COLLX_WARMUP_EARLY && collx_world_has(comm);
+    comm->ask_at = ours ? first_ask : COLLX_WARMUP_EARLY;
+    comm->since = collx_clock_ns();
+    comm->slot[COLLX_BARRIER].run = comm->ask_at ? warm_barrier : set_up_barrier;
+    comm->slot[COLLX_BCAST].run = comm->ask_at ? warm_bcast : set_up_bcast;
+    comm->slot[COLLX_ALLREDUCE].run = comm->ask_at ? warm_allreduce : set_up_allreduce;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         comm->slot[kind].state = comm;
 }

@@ -8,9 +8,10 @@
  * has shown that it is used. */
 void collx_calls_begin(struct collx_comm *comm);
 
-/* From now on communicators whose ranks are all of this job are set up before their first call, not
- * after a few of them.  All ranks of the job say the same, before they make calls. */
-void collx_calls_set_up_at_once(bool yes);
+/* After how many calls the ranks of a communicator first ask each other whether it is worth a
+ * setup, if all of them are of this job; 0: it is set up before its first call.  All ranks of the
+ * job say the same, before they make calls. */
+void collx_calls_warm_up(uint64_t calls);
 
 /* All further calls go to the MPI library, for `reason` (enum collx_reason). */
 void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned reason);

@@ -13,16 +13,19 @@
 #include <stdatomic.h>
 
 /* Routed calls after which the ranks of a communicator ask each other whether it is worth a setup,
- * which takes as long as a thousand small calls gain.  The same on all ranks, whatever their
- * environment: nothing else decides when they meet, and all count calls alike. */
+ * which takes as long as a thousand small calls gain.  The first of them is agreed on when
+ * MPI_COMM_WORLD comes up; nothing else decides when they meet, and all count calls alike. */
 enum {
     COLLX_WARMUP_EARLY = 16,
+    /* In a crowd with an MPI library that lets no other rank have the CPU while it waits: a call
+     * takes milliseconds there, as long as many setups. */
+    COLLX_WARMUP_CROWD = 1,
     COLLX_WARMUP_FACTOR = 4, /* and then after so many times as many */
     /* It is, if so many calls were made, or a rank has made so much use of it, in calls and KiB. */
     COLLX_WARMUP_LATE = 1024,
-    /* Or if it has been used for so long, of which a setup would be a hundredth.  Calls that take
-     * long, with more ranks than CPUs, come to that. */
+    /* Or if it has been used for so long, of which a setup would be a hundredth. */
     COLLX_WARMUP_MS = 20,
+    COLLX_WARMUP_CROWD_MS = 4,
 };
 
 /* An algorithm at work on a communicator. */
@@ -45,7 +48,7 @@ struct collx_comm {
     uint64_t calls;  /* routed ones that went well */
     uint64_t ask_at; /* calls when all ask whether it is worth it */
     uint64_t used;   /* this rank's: calls, and their KiB */
-    uint64_t since;  /* ns: after the first of them */
+    uint64_t since;  /* ns: before the first of them */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
@@ -139,9 +142,8 @@ extern atomic_int collx_sessions;
  * its slots, if any of the ranks says that it is `due`.  Collective.  Afterwards its slots are
  * final, whatever happened; but where all say that it is not due they stay as they are. */
 void collx_comm_setup(struct collx_comm *comm, bool due);
-/* MPI_COMM_WORLD has come up: agree on whether communicators are set up before their first call,
- * not after a few of them.  A policy that demands rank order demands it of every call.  Collective.
- */
+/* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
+ * after a few of them.  A policy that demands rank order demands it of every call.  Collective. */
 void collx_setup_begin(void);
 /* The opposite of collx_comm_setup, local and without an MPI call. */
 void collx_comm_teardown(struct collx_comm *comm);

@@ -508,12 +508,17 @@ void collx_comm_teardown(struct collx_comm *comm)
 void collx_setup_begin(void)
 {
     struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
-    uint64_t at_once = 0;
+    uint64_t calls = COLLX_WARMUP_EARLY;
 
     pmpi.Comm_rank(world.comm, &world.rank);
-    if (world.rank == 0)
-        at_once =
-            collx_policy_orders(collx_policy_own()) || collx_option_number(COLLX_OPTION_AT_ONCE);
-    if (!collx_agree_from_zero(&world, &at_once, sizeof at_once))
-        collx_calls_set_up_at_once(at_once);
+    if (world.rank == 0) {
+        if (collx_policy_orders(collx_policy_own()) || collx_option_number(COLLX_OPTION_AT_ONCE))
+            calls = 0;
+#ifdef MPICH /* Open MPI's waiting ranks yield in a crowd. */
+        else if (collx_crowd_foreseen())
+            calls = COLLX_WARMUP_CROWD;
+#endif
+    }
+    if (!collx_agree_from_zero(&world, &calls, sizeof calls))
+        collx_calls_warm_up(calls);
 }
