@@ -64,6 +64,7 @@ int collx_shm_create(size_t size, void **base, int *fd)
     struct rlimit allowed;
     int error = 0;
 
+    *fd = -1;
     /* Going past RLIMIT_FSIZE would not just fail: it raises SIGXFSZ, which kills. */
     if (!getrlimit(RLIMIT_FSIZE, &allowed) && size > allowed.rlim_cur)
         return -EFBIG;

@@ -28,7 +28,7 @@ static_assert(sizeof(struct collx_shm_address) == 16, "it travels as bytes");
 
 /* A new segment of `size` bytes, zeroed, mapped, but without memory yet.  *fd stays open until
  * every peer has opened the segment; close() it then.  0 or -errno; -EFBIG: more than this
- * process's limit on the size of files. */
+ * process's limit on the size of files; then *fd is -1. */
 int collx_shm_create(size_t size, void **base, int *fd);
 
 /* `bytes` (a size or an address) rounded up to whole pages. */

@@ -56,10 +56,10 @@ TEST(Shm, BeyondTheLimitOfFilesIsAnErrorAndNoSignal)
     EXPECT_EQ(0, status_of([] {
                   const struct rlimit limit = {mib, mib};
                   void *base;
-                  int fd;
+                  int fd = 0;
 
                   return !setrlimit(RLIMIT_FSIZE, &limit) &&
-                         collx_shm_create(mib + 1, &base, &fd) == -EFBIG &&
+                         collx_shm_create(mib + 1, &base, &fd) == -EFBIG && fd == -1 &&
                          collx_shm_create(mib, &base, &fd) == 0 && collx_shm_allocate(fd, mib) == 0;
               }));
 }
