@@ -183,7 +183,7 @@ struct collx_algorithm {
 /* Everything that there is, NULL-terminated, in the order of algorithms/meson.build. */
 extern const struct collx_algorithm *const collx_algorithms[];
 
-/* Of them all: the same in two processes whose algorithms are. */
+/* Of them all and of how processes work together: the same in two processes that can. */
 uint64_t collx_algorithms_hash(void);
 
 /* The algorithm of that name for that collective, or NULL. */

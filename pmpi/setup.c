@@ -45,10 +45,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must be the same for two processes to work together: raised when the layout of anything
- * that they share changes. */
-enum { PROTOCOL = 3 };
-
 /* What each rank says in step 1; all are combined by bitwise or.  A value that must be the same on
  * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
  */
@@ -69,7 +65,7 @@ _Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it tr
 /* Everything that must be equal for two processes to work together. */
 static uint64_t collx_version(void)
 {
-    const uint32_t layout[] = {PROTOCOL, COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
+    const uint32_t layout[] = {COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
 
     return collx_hash(collx_algorithms_hash(), layout, sizeof layout);
 }
@@ -519,6 +515,9 @@ void collx_setup_begin(void)
             calls = COLLX_WARMUP_CROWD;
 #endif
     }
-    if (!collx_agree_from_zero(&world, &calls, sizeof calls))
-        collx_calls_warm_up(calls);
+    /* Who has another version may take it for something else: then all do the usual. */
+    const uint64_t version = collx_version();
+    uint64_t words[] = {world.rank == 0 ? calls : 0, version, ~version};
+    if (!collx_agree_any(&world, words, 3) && !(words[1] & words[2]))
+        collx_calls_warm_up(words[0]);
 }

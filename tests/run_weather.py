@@ -302,6 +302,23 @@ def no_adapter(folder):
     check(len(spoke(result)) == 1, result.err)
 
 
+def another_version(folder):
+    """On one rank, or on all but rank 0: nothing goes a way of collx's, and nobody waits for ever."""
+    another = build / "tests" / "programs" / f"libcollx-another-{mpi_name}.so"
+    for zero, others in (another, ""), ("", another):
+        script = folder / "by-rank"
+        script.write_text(f"""#!/bin/sh
+case ${{PMIX_RANK:-$PMI_RANK}} in
+0) COLLX_ADAPTER={zero} COLLX_AT_ONCE=on ;;
+*) COLLX_ADAPTER={others} ;;
+esac
+export COLLX_ADAPTER COLLX_AT_ONCE
+LD_PRELOAD={collx} exec {weather} plain
+""")
+        script.chmod(0o755)
+        said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
+
+
 main([
     ("policy: missing", bad_policy(missing_policy)),
     ("policy: unreadable", bad_policy(unreadable_policy, wrap=as_nobody_special)),
@@ -337,5 +354,6 @@ main([
     ("10,000 communicators", communicators),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
+    ("another version", another_version),
     ("no adapter", no_adapter),
 ])
