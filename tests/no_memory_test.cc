@@ -165,7 +165,7 @@ std::string run(collx_kind kind, int size, int single_copy,
         [&](Rank &self) {
             std::string wrong;
             alarm(20);
-            for (int round = 0; round < 60 && wrong.empty(); round++) {
+            for (int round = 0; round < 60 / slower && wrong.empty(); round++) {
                 one_in = 1 + round % 3;
                 call(self, round);
                 one_in = 0;
