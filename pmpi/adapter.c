@@ -116,6 +116,7 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
         collx_traced_install();
         collx_requests_install();
     }
+    collx_comm_free_install();
     door->route[COLLX_ENTRY_Init] = (void *)init;
     door->route[COLLX_ENTRY_Init_thread] = (void *)init_thread;
     door->route[COLLX_ENTRY_Finalize] = (void *)finalize;

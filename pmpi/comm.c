@@ -167,7 +167,7 @@ static int find_key(int *key)
 struct collx_comm *collx_comm_add(MPI_Comm comm)
 {
     int inter = 0, key;
-    struct collx_comm *state = calloc(1, sizeof *state);
+    struct collx_comm *state = collx_comm_is_going(comm) ? NULL : calloc(1, sizeof *state);
 
     if (!state)
         return &collx_comm_unknown;

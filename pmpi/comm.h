@@ -114,8 +114,13 @@ static inline struct collx_comm *collx_comm_find(MPI_Comm comm)
 }
 
 /* A communicator has been seen in a call that MPI found to be right: make its state.  Local.
- * Returns it, or collx_comm_unknown where memory ran out. */
+ * Returns it, or collx_comm_unknown where memory ran out, or the communicator is being freed. */
 struct collx_comm *collx_comm_add(MPI_Comm comm);
+
+/* pmpi/comm_free.c: put MPI_Comm_free and MPI_Comm_disconnect into the door's table. */
+void collx_comm_free_install(void);
+/* Whether this thread is freeing that communicator just now. */
+bool collx_comm_is_going(MPI_Comm comm);
 
 /* Read the communicator's name, and make a label of it. */
 void collx_comm_name(struct collx_comm *comm);

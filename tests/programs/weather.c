@@ -383,6 +383,43 @@ static void in_finalize(void)
     finish();
 }
 
+/* And in MPI_Comm_free, on the communicator that is freed. */
+static int last_call(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    one_round(comm, 3);
+    return MPI_SUCCESS;
+}
+
+static void in_comm_free(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_call, &key, NULL);
+    for (int i = 0; i < 12; i++) {
+        /* Handles are used again for communicators of other ranks. */
+        MPI_Comm comm;
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 ? rank % 2 : 0, i % 2 ? rank : -rank, &comm);
+        if (rank == 0)
+            MPI_Comm_set_attr(comm, key, NULL);
+        rounds(comm, i % 4 == 3 ? 10 : 1);
+        if (rank != 0)
+            MPI_Comm_set_attr(comm, key, NULL);
+        CHECK((i % 5 ? MPI_Comm_free : MPI_Comm_disconnect)(&comm) == MPI_SUCCESS);
+        CHECK(comm == MPI_COMM_NULL);
+    }
+    MPI_Comm_free_keyval(&key);
+    rounds(MPI_COMM_WORLD, 10);
+    /* One rank's mistake does not change where calls go. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        CHECK(MPI_Comm_free(&world) != MPI_SUCCESS);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
 /* A session goes on when MPI_COMM_WORLD has gone. */
 static void session_outlives(void)
 {
@@ -519,6 +556,7 @@ static const struct {
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
     {"in-finalize", in_finalize},
+    {"in-comm-free", in_comm_free},
     {"session-outlives", session_outlives},
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
