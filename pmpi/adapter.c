@@ -68,6 +68,7 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
 
     if (!error) {
         atomic_fetch_add(&collx_sessions, 1);
+        collx_trace_session();
         collx_messages_end(false);
     }
     return error;

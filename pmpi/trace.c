@@ -16,6 +16,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct collx_recorder *recorder; /* NULL: not tracing */
 static uint32_t unknown; /* the recorder's number for what is no communicator */
+/* When the first session began; 0: none has. */
+static _Atomic uint64_t session_ns;
 
 static const char *const *route_names(void)
 {
@@ -32,6 +34,7 @@ static void open_recorder(void)
     struct collx_trace_setup setup = {
         .dir = collx_option_text(COLLX_OPTION_TRACE),
         .limit = (uint64_t)collx_option_number(COLLX_OPTION_TRACE_LIMIT),
+        .start_ns = atomic_load(&session_ns),
         .call_sites = (int)collx_option_number(COLLX_OPTION_TRACE_SITES),
         .world_rank = -1,
         .mpi = version,
@@ -71,8 +74,15 @@ void collx_trace_begin(void)
         pthread_once(&once, open_recorder);
 }
 
+void collx_trace_session(void)
+{
+    uint64_t none = 0;
+
+    atomic_compare_exchange_strong(&session_ns, &none, collx_clock_ns());
+}
+
 /* Events are recorded after their calls, so MPI is up.  In a program with sessions alone this is
- * where the trace begins. */
+ * where the file is made; not before its first collective, for it may yet call MPI_Init. */
 static bool recording(void)
 {
     if (!recorder)

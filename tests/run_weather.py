@@ -52,6 +52,8 @@ def routes(folder, env=None, case="plain", **more):
     if "skip\n" in result.out:
         raise Skip("this MPI library cannot do it")
     report = Report(build, trace)
+    damaged = [problem for problem in report.json["problems"] if "make no sense" in problem]
+    check(not damaged, f"what the trace says is not believed: {damaged}")
     calls = {}
     for row in report.json["rows"]:
         key = row["route"], row["reason"]

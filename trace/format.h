@@ -44,7 +44,7 @@ struct collx_trace_header {
     uint32_t version, byte_order, header_bytes, record_bytes;
     uint64_t job;                   /* equal for all files of a job, different for different jobs */
     int32_t world_rank, world_size; /* -1 and 0: no MPI_COMM_WORLD */
-    uint64_t start_ns;              /* CLOCK_MONOTONIC when the trace began … */
+    uint64_t start_ns;              /* CLOCK_MONOTONIC when the run began … */
     uint64_t start_realtime_ns;     /* … and CLOCK_REALTIME at the same moment */
     uint64_t end_ns;                /* CLOCK_MONOTONIC at the end; 0: it was never closed */
     uint64_t dropped;               /* events that are missing at the end */

@@ -103,6 +103,7 @@ static uint64_t guess_job(const char *boot_id)
 static void describe(struct collx_trace_header *header, const struct collx_trace_setup *setup)
 {
     struct timespec now;
+    uint64_t now_ns = collx_clock_ns();
 
     memcpy(header->magic, COLLX_TRACE_MAGIC, sizeof header->magic);
     header->version = COLLX_TRACE_VERSION;
@@ -111,9 +112,10 @@ static void describe(struct collx_trace_header *header, const struct collx_trace
     header->record_bytes = COLLX_TRACE_RECORD;
     header->world_rank = setup->world_rank;
     header->world_size = setup->world_size;
-    header->start_ns = collx_clock_ns();
+    header->start_ns = setup->start_ns ? setup->start_ns : now_ns;
     clock_gettime(CLOCK_REALTIME, &now);
-    header->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    header->start_realtime_ns =
+        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (now_ns - header->start_ns);
     header->pid = (uint32_t)getpid();
     read_text("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
     read_text("/proc/self/cmdline", header->command, sizeof header->command);

@@ -31,14 +31,15 @@ enum collx_reason {
 };
 
 struct collx_trace_setup {
-    const char *dir; /* COLLX_TRACE */
-    uint64_t limit;  /* bytes that the file may have at most; 0: no limit */
-    uint64_t job;    /* equal on all ranks of a job, and no other job has it (a random number
-                        that rank 0 hands out); 0: made up from what the launcher says */
-    int call_sites;  /* find and store them */
-    int world_rank;  /* -1: the program has no MPI_COMM_WORLD (sessions) */
-    int world_size;  /* 0 likewise */
-    const char *mpi; /* "Open MPI v4.1.4", … */
+    const char *dir;   /* COLLX_TRACE */
+    uint64_t limit;    /* bytes that the file may have at most; 0: no limit */
+    uint64_t job;      /* equal on all ranks of a job, and no other job has it (a random number
+                          that rank 0 hands out); 0: made up from what the launcher says */
+    uint64_t start_ns; /* collx_clock_ns() when the run began; 0: now */
+    int call_sites;    /* find and store them */
+    int world_rank;    /* -1: the program has no MPI_COMM_WORLD (sessions) */
+    int world_size;    /* 0 likewise */
+    const char *mpi;   /* "Open MPI v4.1.4", … */
     const char *const *routes; /* names by route number, NULL-terminated; [0] is "pmpi" */
 };
 
@@ -61,7 +62,7 @@ struct collx_trace_event {
     uint8_t route, reason;     /* index into setup.routes; enum collx_reason */
 };
 
-enum { COLLX_RECORDER_VERSION = 2 };
+enum { COLLX_RECORDER_VERSION = 3 };
 
 struct collx_recorder {
     unsigned version;
