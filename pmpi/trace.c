@@ -188,6 +188,10 @@ uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bo
     event->site = recorder->site(caller);
     event->comm = unknown;
     if (comm != &collx_comm_unknown) {
+        /* Also of what is not routed anyway, and of the first call: who waits for whom across two
+         * groups cannot be told from one of them, and the report has to know. */
+        if (comm->inter && valid)
+            event->reason = COLLX_REASON_INTERCOMM;
         introduce(comm);
         event->comm = comm->traced - 1;
         event->sequence = comm->sequence++;

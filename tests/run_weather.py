@@ -275,6 +275,17 @@ def simple(case, expect_route=True, **more):
     return run_case
 
 
+def beside_the_root(folder):
+    simple("beside-the-root", ranks=4)(folder)
+    rows = [row for row in Report(build, folder / "trace").json["rows"] if row["comm_size"] == 2]
+    calls = {}
+    for row in rows:
+        check(row["reason"] == "intercommunicator", f"{row}")
+        check(row["matched_calls"] == 0, f"nobody can say who waited for whom here: {row}")
+        calls[row["collective"]] = calls.get(row["collective"], 0) + row["calls"]
+    check(calls == {"MPI_Bcast": 4, "MPI_Reduce": 4}, f"{calls}")
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -354,7 +365,7 @@ main([
      simple("in-comm-free", env={"COLLX_AT_ONCE": "on"})),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a rank that never waits", simple("never-waits")),
-    ("beside the root of an intercommunicator", simple("beside-the-root", ranks=4)),
+    ("beside the root of an intercommunicator", beside_the_root),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("10,000 communicators", communicators),
     ("/dev/shm is full", full_shm),

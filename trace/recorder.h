@@ -20,7 +20,7 @@
     X(WARMUP, "warm-up")              /* the communicator had not shown yet that it is used */     \
     X(NOT_TAKEN, "not taken")         /* the algorithm does not take such a call */                \
     X(BAD_ARGUMENT, "bad argument")   /* left to the MPI library to report */                      \
-    X(INTERCOMM, "intercommunicator") /* */                                                        \
+    X(INTERCOMM, "intercommunicator") /* collx routes nothing between two groups */                \
     X(SETUP_FAILED, "setup failed")   /* the ranks agreed that a route could not be set up */
 
 enum collx_reason {

@@ -494,7 +494,7 @@ static void beside_the_root(void)
     const MPI_Datatype nothing = MPI_DATATYPE_NULL;
 #endif
     MPI_Comm half, inter;
-    int value = 9, group;
+    int value = 9, sum = 0, group;
 
     start();
     group = rank < size / 2 ? 0 : 1;
@@ -507,6 +507,12 @@ static void beside_the_root(void)
     else
         MPI_Bcast(&value, 1, MPI_INT, 0, inter);
     CHECK(value == 9);
+    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM,
+               group       ? 0
+               : rank == 0 ? MPI_ROOT
+                           : MPI_PROC_NULL,
+               inter);
+    CHECK(rank || sum == 9 * (size - size / 2));
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
     rounds(MPI_COMM_WORLD, 10);
