@@ -57,6 +57,8 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
         {good.substr(0, 8) + std::string("\3\0\0\0", 4) + good.substr(12), "format version 3"},
         {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
         {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
+        {good.substr(0, 32) + "\377\377\377\177" + good.substr(36), "header is damaged"},
+        {good.substr(0, 36) + std::string("\0\0\0\0", 4) + good.substr(40), "header is damaged"},
     };
     for (const auto &each : cases) {
         spit(path, each.bytes);
@@ -84,6 +86,28 @@ TEST(TraceReader, ReadsVersion1)
     ASSERT_TRUE(trace) << why;
     EXPECT_GT(trace->events, 0u);
     EXPECT_EQ(trace->comms[1].shared, 0u);
+}
+
+// What a program calls its communicators, and what it is called with, goes to terminals.
+TEST(TraceReader, NothingControlsATerminal)
+{
+    TraceFolder folder;
+    const std::string long_name(39, 'x'); // so that a character lies in two records
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  trace_comm(1, 0, 1, "\x1b[31m\x7f\xc2\x9b\xc2\xa0\xe2\x89\xa4");
+                  trace_comm(2, 0, 1, (long_name + "\xc2\x9b").c_str());
+                  collx_recorder.close();
+              }),
+              0);
+    std::string bytes = slurp(folder.file(0));
+    bytes.replace(offsetof(collx_trace_header, command), 6, std::string("a\nb\xc2\x9b\0", 6));
+    spit(folder.file(0), bytes);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_STREQ(trace->comms[1].name, "?[31m???\xc2\xa0\xe2\x89\xa4");
+    EXPECT_EQ(trace->comms[2].name, long_name + "??");
+    EXPECT_STREQ(trace->header.command, "a b  ");
 }
 
 TEST(TraceReader, CutAnywhereShowsWhatIsThere)

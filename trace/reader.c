@@ -71,11 +71,24 @@ static bool add_string(struct strings *strings, const struct collx_trace_record 
         before + size > STRING_MAX ? NULL : realloc(strings->text[id], before + size + 1);
     if (!longer)
         return false;
-    for (size_t i = 0; i < size; i++) /* goes to terminals: no control characters */
-        longer[before + i] = (unsigned char)record->text[i] < ' ' ? '?' : record->text[i];
+    memcpy(longer + before, record->text, size);
     longer[before + size] = 0;
     strings->text[id] = longer;
     return true;
+}
+
+/* A text goes to terminals: no control characters, nor those of U+0080 to U+009F in UTF-8. */
+static void clean(char *text, char instead)
+{
+    for (unsigned char before = 0; *text; before = (unsigned char)*text++) {
+        unsigned char c = (unsigned char)*text;
+        bool second = before == 0xc2 && c >= 0x80 && c < 0xa0;
+
+        if (second)
+            text[-1] = instead;
+        if (second || c < ' ' || c == 0x7f)
+            *text = instead;
+    }
 }
 
 /* What is defined again is known better than before. */
@@ -85,6 +98,7 @@ static bool set_text(char **text, const char *value)
 
     if (!copy)
         return false;
+    clean(copy, '?');
     free(*text);
     *text = copy;
     return true;
@@ -208,12 +222,10 @@ static bool survey(struct collx_trace *trace)
 }
 
 /* A text of the header, made safe to print. */
-static void clean(char *text, size_t size)
+static void clean_field(char *text, size_t size)
 {
     text[size - 1] = 0;
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ')
-            *text = ' ';
+    clean(text, ' ');
 }
 
 static int check_header(struct collx_trace *trace, off_t size, char *why, size_t why_size)
@@ -245,7 +257,8 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
                  trace->name, header->version, COLLX_TRACE_VERSION_FIRST, COLLX_TRACE_VERSION);
     else if (header->header_bytes != COLLX_TRACE_HEADER ||
              header->record_bytes != COLLX_TRACE_RECORD || header->world_rank < -1 ||
-             header->world_size < 0 || header->start_ns > INT64_MAX || header->end_ns > INT64_MAX ||
+             header->world_size < 0 || header->world_rank >= header->world_size ||
+             header->start_ns > INT64_MAX || header->end_ns > INT64_MAX ||
              header->start_realtime_ns > INT64_MAX ||
              (header->end_ns && header->end_ns < header->start_ns))
         snprintf(why, why_size, "%s: its header is damaged", trace->name);
@@ -287,11 +300,11 @@ int collx_trace_open(struct collx_trace **result, const char *path, char *why, s
     error = check_header(trace, facts.st_size, why, size);
     if (error)
         goto fail;
-    clean(trace->header.boot_id, sizeof trace->header.boot_id);
-    clean(trace->header.host, sizeof trace->header.host);
-    clean(trace->header.release, sizeof trace->header.release);
-    clean(trace->header.mpi, sizeof trace->header.mpi);
-    clean(trace->header.command, sizeof trace->header.command);
+    clean_field(trace->header.boot_id, sizeof trace->header.boot_id);
+    clean_field(trace->header.host, sizeof trace->header.host);
+    clean_field(trace->header.release, sizeof trace->header.release);
+    clean_field(trace->header.mpi, sizeof trace->header.mpi);
+    clean_field(trace->header.command, sizeof trace->header.command);
     trace->records = ((uint64_t)facts.st_size - COLLX_TRACE_HEADER) / COLLX_TRACE_RECORD;
     trace->last_ns = trace->header.start_ns;
     if (!survey(trace)) {
