@@ -213,7 +213,7 @@ static void report_missing(struct collx_summary *summary)
                 length += (size_t)snprintf(list + length, sizeof list - length, " …");
         }
         if (rank >= expected)
-            expected = rank + 1;
+            expected = rank < size ? rank + 1 : size;
     }
     if (missing)
         collx_problem_add(summary,

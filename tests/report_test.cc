@@ -412,6 +412,21 @@ TEST(Report, Arguments)
     EXPECT_EQ(report(folder, folder.file(0)).status, 0); // one file will do
 }
 
+// The largest number that fits says how many ranks there were, and one process has none.
+TEST(Report, LargestWorld)
+{
+    TraceFolder folder;
+    record(folder, 0, INT32_MAX, [] {});
+    std::filesystem::copy_file(folder.file(0), folder.path + "/pid-x-1.collx");
+    const int32_t none = -1;
+    int fd = open((folder.path + "/pid-x-1.collx").c_str(), O_RDWR);
+    ASSERT_EQ(pwrite(fd, &none, sizeof none, offsetof(collx_trace_header, world_rank)), 4);
+    close(fd);
+    Result run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.out.find("no trace of ranks 1–2147483646: "), std::string::npos) << run.out;
+}
+
 // Whatever is in the files, there is a report or an error, and never a crash.
 TEST(Report, AnyBytes)
 {
