@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <sched.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -395,6 +396,39 @@ TEST(Trace, EarlierRunIsReplacedARunningOneIsNot)
         EXPECT_NE(entry.path().filename().string()[0], '.');
     }
     EXPECT_EQ(files, 2u);
+}
+
+// A program that no launcher starts, or the launcher of another MPI, is a job of its own: several
+// at once do not take each other's names.
+TEST(Trace, ProcessesThatAreAloneAreJobsOfTheirOwn)
+{
+    TraceFolder folder;
+    collx_trace_setup setup = trace_setup(folder, 0, 1);
+    setup.job = 0;
+    int begun[2];
+    char byte;
+    ASSERT_EQ(pipe(begun), 0);
+    pid_t first = fork();
+    if (!first) {
+        open_or_die(setup);
+        close(begun[1]);
+        pause();
+    }
+    close(begun[1]);
+    EXPECT_EQ(read(begun[0], &byte, 1), 0); // until it has
+    close(begun[0]);
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(setup);
+                  collx_recorder.close();
+              }),
+              0);
+    kill(first, SIGKILL);
+    waitpid(first, nullptr, 0);
+    std::set<uint64_t> jobs;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
+        jobs.insert(open_trace(entry.path())->header.job);
+    EXPECT_EQ(jobs.size(), 2u);
+    EXPECT_TRUE(std::filesystem::exists(folder.file(0)));
 }
 
 TEST(Trace, DoesNotTouchErrno)

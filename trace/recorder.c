@@ -85,8 +85,9 @@ static uint64_t mix_hydra(uint64_t hash)
 }
 
 /* A job number from what launchers leave in the environment, else from the process that started
- * this one. */
-static uint64_t guess_job(const char *boot_id)
+ * this one.  A process that is alone shares it with nobody: what started it, a shell or the
+ * launcher of another MPI, may have started more of that kind. */
+static uint64_t guess_job(const struct collx_trace_header *header)
 {
     static const char *const variables[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
                                             "SLURM_STEP_ID",  "PBS_JOBID", "LSB_JOBID",
@@ -96,7 +97,11 @@ static uint64_t guess_job(const char *boot_id)
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         hash = mix(hash, getenv(variables[i]));
     if (hash == start)
-        hash = mix(hash ^ (uint64_t)getppid(), boot_id);
+        hash = mix(hash ^ (uint64_t)getppid(), header->boot_id);
+    if (header->world_size == 1) {
+        hash = collx_hash(hash, &header->pid, sizeof header->pid);
+        hash = collx_hash(hash, &header->start_ns, sizeof header->start_ns);
+    }
     return hash ? hash : 1;
 }
 
@@ -122,7 +127,7 @@ static void describe(struct collx_trace_header *header, const struct collx_trace
     gethostname(header->host, sizeof header->host - 1);
     snprintf(header->release, sizeof header->release, "%s", COLLX_RELEASE);
     snprintf(header->mpi, sizeof header->mpi, "%s", setup->mpi ? setup->mpi : "");
-    header->job = setup->job ? setup->job : guess_job(header->boot_id);
+    header->job = setup->job ? setup->job : guess_job(header);
 }
 
 /* Store a string, in as many records as it takes; its number, or 0 for the empty one. */

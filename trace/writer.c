@@ -148,7 +148,7 @@ static int make_folder(const char *dir, char *why, size_t size)
 int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, uint64_t limit,
                             const struct collx_trace_header *header, char *why, size_t size)
 {
-    char name[128], fresh[sizeof writer->path];
+    char name[128], fresh[sizeof writer->path], other[sizeof writer->path];
     int error = -ENAMETOOLONG;
 
     if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_RECORD) {
@@ -162,16 +162,15 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     if (failed)
         return failed;
 
-    snprintf(name, sizeof name, "rank-%06d" COLLX_TRACE_SUFFIX, header->world_rank);
-    int length = snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
-    if (header->world_rank < 0 || in_use(writer->path, header)) {
-        snprintf(name, sizeof name, "pid-%s-%u" COLLX_TRACE_SUFFIX, header->host, header->pid);
-        length = snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
-    }
+    snprintf(name, sizeof name, "pid-%s-%u" COLLX_TRACE_SUFFIX, header->host, header->pid);
+    int length = snprintf(other, sizeof other, "%s/%s", dir, name);
+    if (header->world_rank >= 0)
+        snprintf(name, sizeof name, "rank-%06d" COLLX_TRACE_SUFFIX, header->world_rank);
+    snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
     /* A file gets its name when its header is complete: readers never see half of one. */
     int hidden =
         snprintf(fresh, sizeof fresh, "%s/.%s.%s.%u", dir, name, header->host, header->pid);
-    if (length >= (int)sizeof writer->path || hidden >= (int)sizeof fresh) {
+    if (length >= (int)sizeof other || hidden >= (int)sizeof fresh) {
         snprintf(why, size, "the name of the trace folder is too long: %.64s…", dir);
         return error;
     }
@@ -196,6 +195,9 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     }
     if (!error) {
         memcpy(writer->header, header, sizeof *header);
+        /* Just before the name is taken: another job may begin at this moment. */
+        if (in_use(writer->path, header))
+            memcpy(writer->path, other, sizeof other);
         error = rename(fresh, writer->path) ? -errno : 0;
     }
     if (!error)
