@@ -27,6 +27,14 @@ static int peers(MPI_Comm comm)
     return size;
 }
 
+static int own_rank(MPI_Comm comm)
+{
+    int rank = 0;
+
+    pmpi.Comm_rank(comm, &rank);
+    return rank;
+}
+
 static int own_size(MPI_Comm comm)
 {
     int size = 0;
@@ -93,13 +101,16 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 #define EACH(counts, types, n)                                                                     \
     _Generic((counts), const int * : each_int, default : each_large)((counts), (types), (n))
 
-/* A rank that works in place contributes what is in its receive buffer. */
+/* A rank that works in place contributes what is in its receive buffer, or at the root of a scatter
+ * receives what is in its send buffer. */
+#define IN_PLACE_OR(there, bytes) (sendbuf == MPI_IN_PLACE ? (there) : (bytes))
 #define SEND                                                                                       \
     (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
 /* In the group of an intercommunicator that has the root, where root is negative (MPI_ROOT or
  * MPI_PROC_NULL), a rank contributes nothing, and the other arguments may be anything. */
 #define MATTERS(bytes) (root < 0 ? 0 : (bytes))
-#define IN_PLACE_OR(bytes) (sendbuf == MPI_IN_PLACE ? 0 : (bytes))
+/* The part of one of several counts that is this rank's own. */
+#define OWN(counts) ((counts)[own_rank(comm)])
 
 /* --- parameters; N is the type of counts, D of displacements ---------------------------------- */
 
@@ -135,14 +146,14 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 #define COLLECTIVES(X)                                                                                       \
     X(REDUCE, Reduce, Ireduce, REDUCE, MATTERS(bytes_of(count, type)), op, root)                                      \
     X(GATHER, Gather, Igather, ROOTED, MATTERS(SEND), MPI_OP_NULL, root)                                              \
-    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(IN_PLACE_OR(bytes_of(sendcount, sendtype))), MPI_OP_NULL, root)    \
+    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype))), MPI_OP_NULL, root)    \
     X(SCATTER, Scatter, Iscatter, ROOTED, MATTERS(recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
-    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(recvbuf == MPI_IN_PLACE ? 0 : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
     X(ALLGATHER, Allgather, Iallgather, ALL, SEND, MPI_OP_NULL, -1)                                          \
-    X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
+    X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
     X(ALLTOALL, Alltoall, Ialltoall, ALL, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1)                     \
-    X(ALLTOALLV, Alltoallv, Ialltoallv, ALLTOALLV, IN_PLACE_OR(bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
-    X(ALLTOALLW, Alltoallw, Ialltoallw, ALLTOALLW, IN_PLACE_OR(EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
+    X(ALLTOALLV, Alltoallv, Ialltoallv, ALLTOALLV, IN_PLACE_OR(bytes_of(SUM(recvcounts, peers(comm)), recvtype), bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALLW, Alltoallw, Ialltoallw, ALLTOALLW, IN_PLACE_OR(EACH(recvcounts, recvtypes, peers(comm)), EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
     X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
     X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, REDUCE_BLOCK, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
     X(SCAN, Scan, Iscan, REDUCE_ALL, bytes_of(count, type), op, -1)                                          \

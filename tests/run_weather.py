@@ -286,6 +286,17 @@ def beside_the_root(folder):
     check(calls == {"MPI_Bcast": 4, "MPI_Reduce": 4}, f"{calls}")
 
 
+def in_place(folder):
+    simple("in-place", expect_route=False)(folder)
+    sizes = {}
+    for row in Report(build, folder / "trace").json["rows"]:
+        if row["collective"] != "MPI_Barrier":
+            sizes.setdefault(row["collective"], set()).add((row["bytes_min"], row["bytes_max"]))
+    wanted = {f"MPI_{name}": {(513, 4096)}
+              for name in ("Allgatherv", "Gatherv", "Scatterv", "Alltoallv", "Alltoallw")}
+    check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -366,6 +377,7 @@ main([
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),
+    ("what is contributed in place", in_place),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("10,000 communicators", communicators),
     ("/dev/shm is full", full_shm),

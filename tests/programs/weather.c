@@ -519,6 +519,34 @@ static void beside_the_root(void)
     finish();
 }
 
+/* Everybody contributes 600 bytes to each of these, out of the buffer that takes the result. */
+static void in_place(void)
+{
+    enum { BYTES = 600, MOST = 4 };
+    char data[MOST * BYTES] = {0}, own[BYTES];
+    int counts[MOST], offsets[MOST], part[MOST];
+    MPI_Datatype types[MOST];
+
+    start();
+    CHECK(size <= MOST);
+    for (int i = 0; i < size; i++) {
+        counts[i] = BYTES;
+        part[i] = BYTES / size;
+        offsets[i] = i * BYTES;
+        types[i] = MPI_CHAR;
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, offsets, MPI_CHAR,
+                   MPI_COMM_WORLD);
+    MPI_Gatherv(rank ? own : MPI_IN_PLACE, BYTES, MPI_CHAR, data, counts, offsets, MPI_CHAR, 0,
+                MPI_COMM_WORLD);
+    MPI_Scatterv(data, counts, offsets, MPI_CHAR, rank ? own : MPI_IN_PLACE, BYTES, MPI_CHAR, 0,
+                 MPI_COMM_WORLD);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, data, part, offsets, MPI_CHAR,
+                  MPI_COMM_WORLD);
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, data, part, offsets, types, MPI_COMM_WORLD);
+    finish();
+}
+
 /* One element of more than 2 GiB: how programs without MPI 4 send that much. */
 static void big_element(void)
 {
@@ -566,6 +594,7 @@ static const struct {
     {"session-outlives", session_outlives},
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
+    {"in-place", in_place},
     {"big-element", big_element},
 };
 
