@@ -24,13 +24,14 @@ static const struct collx_param params[] = {
 const struct collx_algorithm collx_bcast_hsb = {
     .name = "hsb",
     .help = "in pieces along a tree of leaders of nodes, and through shared memory",
-    .needs = "memory that the ranks of a node share",
+    .needs = "memory that the ranks of a node share; in MPI programs messages of at most 2 GiB",
     .kind = COLLX_BCAST,
     .params = params,
     .query = collx_bcast_nodes_query,
     .space = collx_bcast_nodes_space,
     .attach = collx_bcast_hsb_attach,
     .connect = collx_bcast_nodes_connect,
+    .takes = collx_bcast_nodes_takes,
     .describe = collx_bcast_nodes_describe,
     .detach = collx_bcast_nodes_detach,
 };

@@ -172,6 +172,15 @@ size_t collx_bcast_nodes_space(const struct collx_facts *facts, const struct col
     return collx_mates_space(facts->node_ranks_max) + SLOTS * PIECE;
 }
 
+/* Any rank may have it as one element, so only the bytes may decide. */
+bool collx_bcast_nodes_takes(const void *state, const struct collx_call *call)
+{
+    const struct bcast *bcast = state;
+    const size_t most = bcast->mates.team->ops->pack_most;
+
+    return !most || call->bytes <= most;
+}
+
 void collx_bcast_nodes_detach(void *state)
 {
     struct bcast *bcast = state;

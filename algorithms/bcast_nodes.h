@@ -24,9 +24,10 @@ size_t collx_bcast_nodes_space(const struct collx_facts *facts, const struct col
 int collx_bcast_nodes_attach(struct collx_team *team, const struct collx_fanout *fanout,
                              int64_t over, void *memory, struct collx_slot *slot);
 
-/* collx_algorithm.connect, describe, detach. */
+/* collx_algorithm.connect, takes, describe, detach. */
 int collx_bcast_nodes_connect(struct collx_team *team, struct collx_slot *slot, char *why,
                               size_t size);
+bool collx_bcast_nodes_takes(const void *state, const struct collx_call *call);
 void collx_bcast_nodes_describe(const void *state, char *line, size_t size);
 void collx_bcast_nodes_detach(void *state);
 

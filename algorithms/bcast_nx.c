@@ -25,13 +25,14 @@ const struct collx_algorithm collx_bcast_nx = {
     .name = "nx",
     .help =
         "in pieces between leaders of nodes, to n - 1 others a round, and through shared memory",
-    .needs = "memory that the ranks of a node share",
+    .needs = "memory that the ranks of a node share; in MPI programs messages of at most 2 GiB",
     .kind = COLLX_BCAST,
     .params = params,
     .query = collx_bcast_nodes_query,
     .space = collx_bcast_nodes_space,
     .attach = collx_bcast_nx_attach,
     .connect = collx_bcast_nodes_connect,
+    .takes = collx_bcast_nodes_takes,
     .describe = collx_bcast_nodes_describe,
     .detach = collx_bcast_nodes_detach,
 };

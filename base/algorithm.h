@@ -78,6 +78,8 @@ struct collx_mpi_ops {
                 int64_t count, void *packed);
     int (*unpack)(void *ctx, const struct collx_call *call, const void *packed, void *buf,
                   int64_t first, int64_t count);
+    /* The largest element that these can do, in bytes; 0: any. */
+    size_t pack_most;
     /* Memory for `count` elements of call->datatype, laid out as MPI would have them: *base is what
      * to free(), the result the address to hand to reduce and unpack (they differ where the type's
      * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs. */

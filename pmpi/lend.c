@@ -7,6 +7,7 @@
 #include "pmpi/progress.h"
 #include "pmpi/rma.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,7 @@ const struct collx_mpi_ops collx_lent = {
     .reduce = reduce,
     .pack = pack,
     .unpack = unpack,
+    .pack_most = INT_MAX, /* MPI_Pack counts bytes in int */
     .elements = elements,
     .gather = gather,
     .segments = segments,

@@ -297,6 +297,14 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def big_element_by_nx(folder):
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - use: [nx, pmpi]\n")
+    result, calls = routes(folder, {"COLLX_POLICY": policy}, "big-element", ranks=2, timeout=120)
+    good(result).expect_quiet()
+    check(calls.get(("nx", "policy")) and calls.get(("pmpi", "not taken")), f"{calls}")
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -379,6 +387,7 @@ main([
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
+    ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("10,000 communicators", communicators),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
