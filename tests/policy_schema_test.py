@@ -62,7 +62,9 @@ for order, right in [("rank", True), ("any", True), ("ranks", False), (None, Fal
     expect(right, f"order: {order}", {"version": 1, "rules": [{"order": order, "use": "shm"}]})
 for options, right in [
     ({"stall": "60s", "spin": -1, "verbose": 1}, True), ({"stall": 30}, False),
-    ({"kernels": "avx2"}, True), ({"kernels": "sse"}, False),
+    # What is a word in YAML 1.2, which editors read, is true or false in 1.1, which is read here.
+    ({"at_once": True}, True), ({"at_once": "on"}, True), ({"at_once": "no"}, True),
+    ({"at_once": "maybe"}, False), ({"kernels": "avx2"}, True), ({"kernels": "sse"}, False),
     ({"trace": "/tmp"}, False),
 ]:
     expect(right, f"options: {options}", {**base, "options": options})
