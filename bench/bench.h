@@ -29,7 +29,8 @@ struct machine {
 };
 extern struct machine machine;
 
-/* Collective, as are all of these.  Ranks on several nodes are an error. */
+/* After routes_find_own().  Collective, as are all of these.  Ranks on several nodes are an error.
+ */
 void machine_init(void);
 void machine_finish(void);
 

@@ -49,6 +49,7 @@ void fail(const char *format, ...)
 static void parse_kinds(char *list, struct argp_state *state)
 {
     char *keep = NULL;
+    bool any = false;
 
     memset(options.kind, 0, sizeof options.kind);
     for (char *word = strtok_r(list, ",", &keep); word; word = strtok_r(NULL, ",", &keep)) {
@@ -63,7 +64,10 @@ static void parse_kinds(char *list, struct argp_state *state)
         if (!found)
             argp_error(state, "'%s' cannot be measured%s", word,
                        collx_nearest_hint(&nearest, hint, sizeof hint));
+        any = true;
     }
+    if (!any)
+        argp_error(state, "--collectives: name barrier, bcast or allreduce");
 }
 
 static double parse_positive(const char *text, const char *what, struct argp_state *state)
@@ -242,8 +246,8 @@ int main(int argc, char **argv)
     if (!options.overhead)
         routes_prepare();
     MPI_Init(NULL, NULL);
-    machine_init();
     routes_find_own();
+    machine_init();
     int count = make_points(points);
     if (options.overhead) {
         if (machine.size > 1)

@@ -335,7 +335,7 @@ void machine_init(void)
     shared = (struct shared *)(((uintptr_t)mine + LINE - 1) & ~(uintptr_t)(LINE - 1));
     if (machine.rank == 0)
         memset(mine, 0, size);
-    MPI_Barrier(MPI_COMM_WORLD);
+    own.Barrier(MPI_COMM_WORLD);
 
     sched_getaffinity(0, sizeof(cpu_set_t), &shared->of[machine.rank].cpus);
     machine.crowded = true; /* until it is known */

@@ -164,6 +164,18 @@ static void note_line(int route, enum collx_kind kind, char *line)
     runs_count[route]++;
 }
 
+/* "collx: shm of bcast on collx-bench shm: everybody reads from the root" */
+static bool is_description(const char *line)
+{
+    char word[16];
+    bool found = false;
+
+    if (sscanf(line, "collx: %*s of %15s on", word) == 1)
+        for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)
+            found = found || !strcmp(word, collx_kind_name(kind));
+    return found;
+}
+
 /* What collx said while it set a communicator up: tables are understood, warnings passed on. */
 static void note(int route, char *said)
 {
@@ -185,8 +197,8 @@ static void note(int route, char *said)
             for (unsigned k = 0; k < COLLX_ROUTED; k++)
                 if (!strcmp(word, collx_kind_name(k)))
                     kind = (enum collx_kind)k;
-        bool told =
-            !strncmp(line, "collx: waiting on ", 18) || !strncmp(line, "collx: memory of ", 17);
+        bool told = !strncmp(line, "collx: waiting on ", 18) ||
+                    !strncmp(line, "collx: memory of ", 17) || is_description(line);
         if (kind == COLLX_KINDS && !verbose && *line && !told)
             fprintf(stderr, "%s\n", line);
     }
