@@ -48,6 +48,7 @@ struct collx_matcher;
 struct collx_collector {
     struct collx_file *files; /* as many as summary.ranks */
     uint32_t files_count;
+    bool unread;                      /* there are more than may be open at a time */
     struct collx_instance *instances; /* [0]: unknown */
     uint32_t instances_count;
     struct collx_line *lines;

@@ -45,6 +45,8 @@ static int add_file(struct collx_summary *summary, const char *path)
     char why[512];
     int error = collx_trace_open(&file.trace, path, why, sizeof why);
 
+    if (error == -EMFILE)
+        return error;
     if (error) {
         collx_problem_add(summary, "%s", why);
         summary->damaged = true;
@@ -92,10 +94,19 @@ static int add_files(struct collx_summary *summary, const char *path, char *why,
         else if (!error) {
             error = add_file(summary, name);
             free(name);
+            if (error == -EMFILE)
+                collx_problem_add(summary,
+                                  "%s and the %d after it are not counted: no more files may be "
+                                  "open at a time; raise that limit (ulimit -n)",
+                                  entries[i]->d_name, found - i - 1);
         }
         free(entries[i]);
     }
     free(entries);
+    if (error == -EMFILE) {
+        summary->damaged = summary->collector->unread = true;
+        error = 0;
+    }
     return error;
 }
 
@@ -447,7 +458,8 @@ int collx_load(struct collx_summary *summary, const char *path,
         return COLLX_EINVALID;
     }
     align_clocks(summary);
-    report_missing(summary);
+    if (!collector->unread)
+        report_missing(summary);
     report_files(summary);
 
     summary->ranks_count = collector->files_count;

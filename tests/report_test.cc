@@ -14,6 +14,7 @@ extern "C" {
 #include <map>
 #include <random>
 #include <sstream>
+#include <sys/resource.h>
 #include <vector>
 
 namespace
@@ -425,6 +426,24 @@ TEST(Report, LargestWorld)
     Result run = report(folder, folder.path);
     EXPECT_EQ(run.status, 0);
     EXPECT_NE(run.out.find("no trace of ranks 1–2147483646: "), std::string::npos) << run.out;
+}
+
+// A file a rank is open at a time; where that is not allowed, what to do is said, and once.
+TEST(Report, MoreRanksThanFilesMayBeOpen)
+{
+    TraceFolder folder;
+    const int ranks = 40;
+    for (int rank = 0; rank < ranks; rank++)
+        record(folder, rank, ranks, [] {});
+    ASSERT_EQ(in_process([&] {
+                  struct rlimit few = {20, 20};
+                  setrlimit(RLIMIT_NOFILE, &few);
+                  Result run = report(folder, "-f csv " + folder.path);
+                  EXPECT_EQ(run.status, 2);
+                  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+                  EXPECT_NE(run.err.find("ulimit -n"), std::string::npos) << run.err;
+              }),
+              0);
 }
 
 // Whatever is in the files, there is a report or an error, and never a crash.
