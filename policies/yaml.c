@@ -103,6 +103,21 @@ static int say_no_yaml(struct collx_yaml *yaml)
     return COLLX_EINVALID;
 }
 
+/* libfyaml takes a byte of 0 for the end, and what comes after it would be lost without a word. */
+static int check_bytes(struct collx_yaml *yaml, size_t length)
+{
+    const char *zero = memchr(yaml->text, '\0', length), *line = yaml->text, *end;
+    struct collx_place place = {1, 1};
+
+    if (!zero)
+        return 0;
+    for (; (end = memchr(line, '\n', (size_t)(zero - line))); line = end + 1)
+        place.line++;
+    place.column += (int)(zero - line);
+    collx_yaml_complain(yaml, place, "this is not YAML: a byte of 0; a policy is text in UTF-8");
+    return COLLX_EINVALID;
+}
+
 int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
 {
     struct collx_place top = {1, 1};
@@ -110,6 +125,8 @@ int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
     size_t length;
     int error = read_file(yaml, &length);
 
+    if (!error)
+        error = check_bytes(yaml, length);
     if (error)
         return error;
     fy_diag_cfg_default(&quiet);
@@ -207,7 +224,11 @@ bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx
         collx_yaml_complain(yaml, place, "nothing stands here; write a value or leave the key out");
         return false;
     }
-    if (length >= size || memchr(scalar, '\0', length)) {
+    if (memchr(scalar, '\0', length)) {
+        collx_yaml_complain(yaml, place, "a character of number 0 cannot stand here");
+        return false;
+    }
+    if (length >= size) {
         collx_yaml_complain(yaml, place, "'%.20s…' is too long; %zu characters are possible",
                             scalar, size - 1);
         return false;

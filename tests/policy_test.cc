@@ -311,6 +311,20 @@ TEST(PolicyRead, KnowsWhatIsNoPolicy)
               COLLX_EINVALID);
 }
 
+// A YAML parser takes such a byte for the end, and what comes after it would be lost without a
+// word.
+TEST(PolicyRead, TakesNoZeroBytes)
+{
+    const std::string zero(1, '\0'), text = "version: 1\nrules:\n - use: shm\n";
+
+    EXPECT_EQ(read_text(text + zero + " - usee: shm\n").messages,
+              Lines({"4:1: this is not YAML: a byte of 0; a policy is text in UTF-8"}));
+    EXPECT_EQ(read_text("v" + zero + "e" + zero).messages,
+              Lines({"1:2: this is not YAML: a byte of 0; a policy is text in UTF-8"}));
+    EXPECT_EQ(complaint(" - match: { comm: \"a\\0b\" }\n   use: shm\n"),
+              "3:19: a character of number 0 cannot stand here");
+}
+
 TEST(PolicyRead, CountsRules)
 {
     std::string text = "version: 1\nrules:\n";
