@@ -67,20 +67,33 @@ static int missing(void)
 /* Loaded objects that are called like an MPI library. */
 struct candidates {
     int count;
-    char name[8][4096];
+    char name[16][4096];
 };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Others have names such as libmpi_cray.so.12 and libmpi_gnu_91.so.12, by compiler, but so have
+ * libmpi_cxx.so and whatever else comes with an MPI library: they are asked last. */
+static bool is_usual(const char *name)
+{
+    const char *file = base_name(name);
+
+    return !strncmp(file, "libmpi.so", 9) || !strncmp(file, "libmpich.so", 11);
+}
 
 /* Only takes names down: the loader holds a lock meanwhile, under which dlopen() could meet another
  * thread's dlopen() in the opposite order. */
 static int note_candidate(struct dl_phdr_info *object, size_t size, void *context)
 {
     struct candidates *all = context;
-    const char *file = strrchr(object->dlpi_name, '/');
 
     (void)size;
-    file = file ? file + 1 : object->dlpi_name;
-    if (!strncmp(file, "libmpi.so", 9) || !strncmp(file, "libmpich.so", 11) ||
-        !strncmp(file, "libmpi_cray.so", 14))
+    if (!strncmp(base_name(object->dlpi_name), "libmpi", 6))
         snprintf(all->name[all->count++], sizeof *all->name, "%s", object->dlpi_name);
     return all->count == sizeof all->name / sizeof *all->name;
 }
@@ -90,9 +103,12 @@ static void *find_mpi(void)
     static struct candidates all;
 
     dl_iterate_phdr(note_candidate, &all);
-    for (int i = 0; i < all.count; i++) {
+    for (int i = 0; i < 2 * all.count; i++) {
+        const char *name = all.name[i % all.count];
+        if (is_usual(name) != (i < all.count))
+            continue;
         /* Already loaded: this only takes a handle of it, whatever scope it was loaded into. */
-        void *handle = dlopen(all.name[i], RTLD_LAZY | RTLD_NOLOAD);
+        void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
         if (handle && dlsym(handle, "PMPI_Get_library_version"))
             return handle;
         if (handle)

@@ -351,6 +351,28 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
+def another_name(folder):
+    """Cray's MPICH is called after the compiler that it is for."""
+    library = re.search(r"libmpich\.so\S* => (\S+)", run(["ldd", weather]).out)[1]
+    copy = folder / "libmpi_gnu_91.so.12"
+    shutil.copy(library, copy)
+    program = folder / "program.py"
+    program.write_text(f"""import ctypes
+ctypes.CDLL("{copy}", ctypes.RTLD_GLOBAL)
+mpi = ctypes.CDLL(None)
+mpi.MPI_Init(None, None)
+for _ in range(50):
+    mpi.MPI_Barrier(0x44000000)
+mpi.MPI_Finalize()
+print("good")
+""")
+    trace = folder / "trace"
+    good(mpi.run(2, ["/usr/bin/python3", program],
+                 {"LD_PRELOAD": collx, "COLLX_TRACE": trace, "COLLX_AT_ONCE": "on"})).expect_quiet()
+    calls = Report(build, trace).calls(route="shm")
+    check(calls == 2 * 50, f"{calls} calls of 100 were routed")
+
+
 main([
     ("policy: missing", bad_policy(missing_policy)),
     ("policy: unreadable", bad_policy(unreadable_policy, wrap=as_nobody_special)),
@@ -393,4 +415,4 @@ main([
     ("no memory left to share", no_memory_left),
     ("another version", another_version),
     ("no adapter", no_adapter),
-])
+] + ([("an MPI library of another name", another_name)] if mpi_name == "mpich" else []))
