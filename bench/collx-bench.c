@@ -16,7 +16,9 @@
 
 enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_SVG };
 
-const char *argp_program_version = "collx-bench " COLLX_RELEASE;
+/* Visible, or glibc would go on with its own, empty one. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "collx-bench " COLLX_RELEASE;
 
 static struct {
     bool kind[COLLX_ROUTED];

@@ -14,7 +14,9 @@ enum { BARRIERS_MOST = 16, NODES_MOST = 1 << 24 };
 /* What else than a number can be asked for as a fan. */
 enum { FAN_DEFAULT = 0, FAN_ALL = -1, FAN_BEST = -2 };
 
-const char *argp_program_version = "collx-simulate " COLLX_RELEASE;
+/* Visible, or glibc would go on with its own, empty one. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "collx-simulate " COLLX_RELEASE;
 
 struct barrier {
     const char *text;

@@ -103,6 +103,7 @@ def mistakes_are_told(folder):
         result = run([bench, argument])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
+    check(re.fullmatch(r"collx-bench \d[\d.]+\n", run([bench, "--version"]).expect().out), "no version")
     # What was measured is printed, and then the job fails.
     result = mpi.mpirun(library, 1, [bench, *SHORT, "--csv=/nowhere/a.csv"])
     check(result.code != 0 and "cannot write /nowhere/a.csv" in result.err and "barrier" in result.out,

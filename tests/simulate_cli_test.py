@@ -4,6 +4,7 @@
 What collx-simulate prints: that the options reach the model, and wrong ones are refused."""
 
 import csv
+import re
 import sys
 
 from job import check, main, run
@@ -86,7 +87,12 @@ def what_is_wrong_is_refused(folder):
     check("cannot write" in result.err, result.err)
 
 
+def version_is_told(folder):
+    said = run([program, "--version"]).expect().out
+    check(re.fullmatch(r"collx-simulate \d[\d.]+\n", said), said)
+
+
 main([(function.__name__.replace("_", " "), function)
       for function in (figures_are_those_of_the_model, the_model_can_be_set,
                        the_table_says_the_same, fans_are_swept, the_best_is_found,
-                       what_is_wrong_is_refused)])
+                       what_is_wrong_is_refused, version_is_told)])
