@@ -1,5 +1,6 @@
 /* What the door opens: the adapter of one MPI implementation. */
 #include "algorithms/seg_retired.h"
+#include "base/clock.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -68,7 +69,7 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
 
     if (!error) {
         atomic_fetch_add(&collx_sessions, 1);
-        collx_trace_session();
+        collx_trace_began(collx_clock_ns());
         collx_messages_end(false);
     }
     return error;

@@ -16,8 +16,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct collx_recorder *recorder; /* NULL: not tracing */
 static uint32_t unknown; /* the recorder's number for what is no communicator */
-/* When the first session began; 0: none has. */
-static _Atomic uint64_t session_ns;
+/* When the run began, if that was before the recorder is opened; else 0. */
+static _Atomic uint64_t began_ns;
 
 static const char *const *route_names(void)
 {
@@ -34,7 +34,7 @@ static void open_recorder(void)
     struct collx_trace_setup setup = {
         .dir = collx_option_text(COLLX_OPTION_TRACE),
         .limit = (uint64_t)collx_option_number(COLLX_OPTION_TRACE_LIMIT),
-        .start_ns = atomic_load(&session_ns),
+        .start_ns = atomic_load(&began_ns),
         .call_sites = (int)collx_option_number(COLLX_OPTION_TRACE_SITES),
         .world_rank = -1,
         .mpi = version,
@@ -74,19 +74,22 @@ void collx_trace_begin(void)
         pthread_once(&once, open_recorder);
 }
 
-void collx_trace_session(void)
+void collx_trace_began(uint64_t when_ns)
 {
     uint64_t none = 0;
 
-    atomic_compare_exchange_strong(&session_ns, &none, collx_clock_ns());
+    atomic_compare_exchange_strong(&began_ns, &none, when_ns);
 }
 
 /* Events are recorded after their calls, so MPI is up.  In a program with sessions alone this is
- * where the file is made; not before its first collective, for it may yet call MPI_Init. */
-static bool recording(void)
+ * where the file is made; not before its first collective, for it may yet call MPI_Init.  So it is
+ * where MPI_Init went past collx, to the MPI library's own; then the run begins with this event. */
+static bool recording(uint64_t begin_ns)
 {
-    if (!recorder)
+    if (!recorder) {
+        collx_trace_began(begin_ns);
         collx_trace_begin();
+    }
     return recorder;
 }
 
@@ -178,7 +181,7 @@ uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bo
 {
     int keep = errno;
 
-    if (!recorder && !(valid && recording())) {
+    if (!recorder && !(valid && recording(event->begin_ns))) {
         errno = keep;
         return UINT64_MAX;
     }

@@ -1,5 +1,5 @@
 /* The trace: what the adapter tells the recorder.  Only a process with COLLX_TRACE set comes here,
- * but for collx_trace_begin, _session and _end, which do nothing in others that shows. */
+ * but for collx_trace_begin, _began and _end, which do nothing in others that shows. */
 #ifndef COLLX_PMPI_TRACE_H
 #define COLLX_PMPI_TRACE_H
 
@@ -8,9 +8,10 @@
 
 /* MPI has been initialised; it has ended. */
 void collx_trace_begin(void);
-/* A session has been opened: if it is the first, the run begins now, with or without MPI_Init. */
-void collx_trace_session(void);
 void collx_trace_end(void);
+/* The run began then, if nobody has said so before: a session has been opened, with or without
+ * MPI_Init to come. */
+void collx_trace_began(uint64_t when_ns);
 
 /* Carry out a routed collective and record it; `caller` is where it returns to. */
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller);

@@ -351,26 +351,47 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
-def another_name(folder):
-    """Cray's MPICH is called after the compiler that it is for."""
-    library = re.search(r"libmpich\.so\S* => (\S+)", run(["ldd", weather]).out)[1]
-    copy = folder / "libmpi_gnu_91.so.12"
-    shutil.copy(library, copy)
+def mpi_library():
+    found = re.search(r"libmpi(ch)?\.so\S* => (\S+)", run(["ldd", weather]).out)
+    return Path(found[2])
+
+
+def from_python(folder, library, initialiser):
+    """Calls of two ranks by route, of a program that loads a library with all its functions itself;
+    `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`."""
     program = folder / "program.py"
     program.write_text(f"""import ctypes
-ctypes.CDLL("{copy}", ctypes.RTLD_GLOBAL)
-mpi = ctypes.CDLL(None)
-mpi.MPI_Init(None, None)
+library = ctypes.CDLL("{library}", ctypes.RTLD_GLOBAL)
+process = ctypes.CDLL(None)
+try:
+    world = ctypes.byref(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world"))
+except ValueError:
+    world = 0x44000000
+{initialiser}.MPI_Init(None, None)
 for _ in range(50):
-    mpi.MPI_Barrier(0x44000000)
-mpi.MPI_Finalize()
+    process.MPI_Barrier(world)
+process.MPI_Finalize()
 print("good")
 """)
     trace = folder / "trace"
     good(mpi.run(2, ["/usr/bin/python3", program],
                  {"LD_PRELOAD": collx, "COLLX_TRACE": trace, "COLLX_AT_ONCE": "on"})).expect_quiet()
-    calls = Report(build, trace).calls(route="shm")
+    return Report(build, trace)
+
+
+def another_name(folder):
+    """Cray's MPICH is called after the compiler that it is for."""
+    copy = folder / "libmpi_gnu_91.so.12"
+    shutil.copy(mpi_library(), copy)
+    calls = from_python(folder, copy, "process").calls(route="shm")
     check(calls == 2 * 50, f"{calls} calls of 100 were routed")
+
+
+def init_past_collx(folder):
+    """Who asks the MPI library itself for its functions does not come by collx."""
+    report = from_python(folder, mpi_library(), "library")
+    check(report.calls() == 2 * 50, f"{report.calls()} calls of 100 were traced")
+    check(report.code == 0, report.err)
 
 
 main([
@@ -415,4 +436,5 @@ main([
     ("no memory left to share", no_memory_left),
     ("another version", another_version),
     ("no adapter", no_adapter),
+    ("MPI_Init goes past collx", init_past_collx),
 ] + ([("an MPI library of another name", another_name)] if mpi_name == "mpich" else []))
