@@ -297,6 +297,14 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def in_comm_free_with_windows(folder):
+    policy = folder / "policy.yaml"
+    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
+    result, calls = routes(folder, {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1}, "in-comm-free")
+    good(result).expect_quiet()
+    check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
+
+
 def big_element_by_nx(folder):
     policy = folder / "policy.yaml"
     policy.write_text("version: 1\nrules:\n  - use: [nx, pmpi]\n")
@@ -425,6 +433,7 @@ main([
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),
     ("collectives inside MPI_Comm_free, set up at once",
      simple("in-comm-free", env={"COLLX_AT_ONCE": "on"})),
+    ("collectives inside MPI_Comm_free, with windows", in_comm_free_with_windows),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),
