@@ -1,9 +1,12 @@
 #include "report/symbols.h"
 
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* From the C++ runtime, which has no C header for it. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
@@ -52,6 +55,20 @@ struct collx_symbols *collx_symbols_create(const struct collx_summary *summary)
     return symbols;
 }
 
+/* A descriptor of what is there under the name of a program, if that is a file: traces may be old,
+ * and libdw would wait for somebody to write to a pipe.  -1: it is none. */
+static int open_module(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat facts;
+
+    if (fd >= 0 && (fstat(fd, &facts) || !S_ISREG(facts.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 static Dwfl_Module *module_of(struct collx_symbols *symbols, uint32_t number)
 {
     const struct collx_report_module *from = &symbols->summary->modules[number];
@@ -62,11 +79,16 @@ static Dwfl_Module *module_of(struct collx_symbols *symbols, uint32_t number)
     if (module->tried || !*from->path)
         return module->dwfl;
     module->tried = true;
-    dwfl_report_begin_add(symbols->dwfl);
-    Dwfl_Module *found = dwfl_report_offline(symbols->dwfl, from->path, from->path, -1);
-    dwfl_report_end(symbols->dwfl, NULL, NULL);
-    if (!found)
+    int fd = open_module(from->path);
+    if (fd < 0)
         return NULL;
+    dwfl_report_begin_add(symbols->dwfl);
+    Dwfl_Module *found = dwfl_report_offline(symbols->dwfl, from->path, from->path, fd);
+    dwfl_report_end(symbols->dwfl, NULL, NULL);
+    if (!found) {
+        close(fd); /* it is taken over only if all goes well */
+        return NULL;
+    }
     GElf_Addr bias;
     if (!dwfl_module_getelf(found, &bias))
         return NULL;

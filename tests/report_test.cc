@@ -15,6 +15,7 @@ extern "C" {
 #include <random>
 #include <sstream>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <vector>
 
 namespace
@@ -326,6 +327,26 @@ TEST(Report, CallSitesGetNames)
     EXPECT_NE(rows[0]["module"].find("report-test"), std::string::npos);
     EXPECT_NE(report(folder, "--by site " + folder.path).out.find("report-test+0x"),
               std::string::npos);
+
+    // What was a program may be a pipe by now, which nobody writes to.
+    const std::string pipe = folder.root + "/pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    uint32_t path = 0;
+    bool named = false;
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_MODULE)
+            memcpy(&path, &bytes[at + 36], sizeof path);
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_STRING && !memcmp(&bytes[at + 40], &path, sizeof path)) {
+            bytes.replace(at, pipe.size(), pipe);
+            bytes[at + 44] = (char)(named ? 0 : pipe.size());
+            named = true;
+        }
+    std::ofstream(folder.file(0), std::ios::binary) << bytes;
+    rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["module"], pipe);
+    EXPECT_EQ(rows[0]["function"], "");
 }
 
 TEST(Report, KilledJob)
