@@ -17,6 +17,20 @@ struct collx_port {
     uint8_t data; /* as it was written last */
 };
 
+/* The kernel gives the right to a port to a thread, and to those that this one starts later; but a
+ * communicator may be set up by one thread and used by another. */
+static int permit(unsigned address)
+{
+    static _Thread_local unsigned permitted;
+
+    if (permitted == address)
+        return 0;
+    if (ioperm(address, 3, 1))
+        return -errno;
+    permitted = address;
+    return 0;
+}
+
 static int ioport_open(struct collx_port **port, const struct collx_wire_spec *spec, char *why,
                        size_t size)
 {
@@ -26,13 +40,11 @@ static int ioport_open(struct collx_port **port, const struct collx_wire_spec *s
         return -ENOMEM;
     *new = (struct collx_port){.spec = *spec};
     int error = collx_parport_address(spec->device, &new->address, why, size);
-    if (!error && ioperm(new->address, 3, 1)) {
-        error = -errno;
+    if (!error && (error = permit(new->address)))
         snprintf(why, size,
                  "no right to the ports from %#x (%s): that is for root (CAP_SYS_RAWIO); "
                  "ppdev:/dev/parport0 does without",
                  new->address, strerror(-error));
-    }
     if (!error) {
         new->lock = collx_parport_take(new->address, why, size);
         error = new->lock < 0 ? new->lock : 0;
@@ -50,6 +62,10 @@ static int ioport_open(struct collx_port **port, const struct collx_wire_spec *s
 
 static int ioport_set(struct collx_port *port, uint32_t mask, uint32_t levels)
 {
+    int error = permit(port->address);
+
+    if (error)
+        return error;
     port->data = (uint8_t)collx_wires_spread(&port->spec, port->data, mask, levels);
     outb(port->data, (unsigned short)port->address);
     return 0;
@@ -57,8 +73,10 @@ static int ioport_set(struct collx_port *port, uint32_t mask, uint32_t levels)
 
 static int ioport_get(struct collx_port *port, uint32_t *levels)
 {
-    *levels = collx_wires_gather(&port->spec, inb((unsigned short)(port->address + 1)));
-    return 0;
+    int error = permit(port->address);
+
+    *levels = error ? 0 : collx_wires_gather(&port->spec, inb((unsigned short)(port->address + 1)));
+    return error;
 }
 
 static void ioport_close(struct collx_port *port)
