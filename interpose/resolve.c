@@ -35,6 +35,7 @@ static const char *const names[COLLX_ENTRIES] = {
 #undef ENTRY
 };
 
+static void *mpi; /* NULL: none was found */
 static void *real[COLLX_ENTRIES];
 static void *route[COLLX_ENTRIES];
 static char folder[4096];
@@ -119,7 +120,7 @@ static void *find_mpi(void)
 
 /* "openmpi" or "mpich": which adapter knows this library.  All libraries of the MPICH ABI are one
  * to us.  NULL: none. */
-static const char *adapter_for(void *mpi, char *version, size_t size)
+static const char *adapter_for(char *version, size_t size)
 {
     static const struct {
         const char *says, *adapter;
@@ -141,11 +142,11 @@ static const char *adapter_for(void *mpi, char *version, size_t size)
     return NULL;
 }
 
-static void load_adapter(void *mpi)
+static void load_adapter(void)
 {
     char version[256], path[sizeof folder + 64], why[512] = "";
     const char *wanted = getenv("COLLX_ADAPTER");
-    const char *adapter = adapter_for(mpi, version, sizeof version);
+    const char *adapter = adapter_for(version, sizeof version);
 
     if (wanted && *wanted) {
         snprintf(path, sizeof path, "%s", wanted);
@@ -188,7 +189,7 @@ static void load_adapter(void *mpi)
 
 /* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not
  * by dladdr(), which reads the MPI library's whole symbol table for each address. */
-static void *tool_behind(void *mpi, const char *name)
+static void *tool_behind(const char *name)
 {
     void *next = dlsym(RTLD_NEXT, name);
 
@@ -196,11 +197,11 @@ static void *tool_behind(void *mpi, const char *name)
 }
 
 /* Let the entries jump to where `route` says. */
-static void fill_tables(void *mpi)
+static void fill_tables(void)
 {
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
-        void *tool = real[i] ? tool_behind(mpi, names[i] + 1) : NULL;
+        void *tool = real[i] ? tool_behind(names[i] + 1) : NULL;
 
         /* Release: a thread that jumps here without having passed our lock sees all that the
          * adapter has set up.  (Its jump depends on the address loaded.) */
@@ -211,9 +212,9 @@ static void fill_tables(void *mpi)
 
 static void resolve(void)
 {
-    void *mpi = find_mpi();
     Dl_info self;
 
+    mpi = find_mpi();
     if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
         const char *slash = strrchr(self.dli_fname, '/');
         if (slash)
@@ -228,25 +229,27 @@ static void resolve(void)
         real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
         route[i] = real[i];
     }
-    /* What comes through the door while the adapter is loaded goes to the MPI library. */
-    fill_tables(mpi);
-    if (mpi) {
-        load_adapter(mpi);
-        fill_tables(mpi);
-    }
+    if (mpi)
+        load_adapter();
+    fill_tables();
 }
 
 void collx_resolve(void)
 {
-    /* Recursive: a constructor of what is loaded with the adapter may come through the door. */
+    /* Other threads wait here until the adapter has put itself in the way: it has to see the first
+     * calls of all.  Recursive: a constructor of what is loaded with the adapter may come through
+     * the door; its calls, and thus all that come now, go to the MPI library. */
     static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    static bool begun;
+    static bool begun, done;
     int keep = errno;
 
     pthread_mutex_lock(&lock);
     if (!begun) {
         begun = true;
         resolve();
+        done = true;
+    } else if (!done) {
+        fill_tables();
     }
     pthread_mutex_unlock(&lock);
     errno = keep;

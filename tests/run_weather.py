@@ -359,6 +359,15 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
+def two_sessions(folder):
+    env = {"COLLX_ADAPTER": build / "tests" / "programs" / "slow_adapter.so",
+           "COLLX_TEST_ADAPTER": build / f"libcollx-{mpi_name}.so"}
+    result, calls = routes(folder, env, case="two-sessions")
+    good(result).expect_quiet()
+    # In each 16 calls until it is set up, and 50 rounds of three.
+    check(sum(calls.values()) == 2 * 166 * RANKS, f"calls are missing from the trace: {calls}")
+
+
 def mpi_library():
     found = re.search(r"libmpi(ch)?\.so\S* => (\S+)", run(["ldd", weather]).out)
     return Path(found[2])
@@ -427,6 +436,7 @@ main([
     ("a rank becomes another program", simple("exec")),
     ("threads, each on its own communicator", simple("threads")),
     ("sessions", simple("sessions")),
+    ("sessions of two threads at once", two_sessions),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", simple("lonely-error")),
     ("collectives inside MPI_Finalize", simple("in-finalize")),

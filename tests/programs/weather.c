@@ -290,6 +290,49 @@ static void sessions(void)
 #endif
 }
 
+#if MPI_VERSION >= 4
+static void *open_session(void *session)
+{
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, session));
+    return NULL;
+}
+#endif
+
+/* The second thread makes its first call while the first thread's is still bringing collx in. */
+static void two_sessions(void)
+{
+#if MPI_VERSION >= 4
+    static const char *const names[] = {"first", "second"};
+    MPI_Session session[2];
+    MPI_Comm comm[2];
+    pthread_t id[2];
+    MPI_Group group;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK(!pthread_create(&id[i], NULL, open_session, &session[i]));
+        usleep(100000);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_join(id[i], NULL));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!MPI_Group_from_session_pset(session[i], "mpi://WORLD", &group));
+        CHECK(!MPI_Comm_create_from_group(group, names[i], MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                          &comm[i]));
+        MPI_Group_free(&group);
+    }
+    MPI_Comm_rank(comm[0], &rank);
+    for (int i = 0; i < 2; i++) {
+        rounds(comm[i], 50);
+        MPI_Comm_free(&comm[i]);
+        CHECK(!MPI_Session_finalize(&session[i]));
+    }
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
 /* Fills /dev/shm when MPI has taken what it needs, and only then uses collectives. */
 static void full_shm(void)
 {
@@ -586,6 +629,7 @@ static const struct {
     {"no-finalize-late", no_finalize_late},
     {"threads", threads},
     {"sessions", sessions},
+    {"two-sessions", two_sessions},
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
