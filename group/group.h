@@ -76,7 +76,8 @@ struct collx_group_config {
      * What a policy leaves to the MPI library goes the usual way here. */
     const char *policy;
 
-    const char *name; /* for policies and messages; NULL: "group".  Copied. */
+    /* For policies and messages, that of rank 0 counts; NULL: "group".  Copied. */
+    const char *name;
 };
 
 enum collx_group_type {

@@ -2,7 +2,8 @@
  * gathers, whatever goes wrong.
  *
  *   1. Everybody tells where it is and which collx it has; rank 0, whether it has a policy.
- *   2. Rank 0 hands its policy over.  Same policy, same facts: all list the same candidates.
+ *   2. Rank 0 hands its policy over, and its name for the group.  Same policy, name and facts: all
+ *      list the same candidates.
  *   3. The leader of each node makes the segment that these need; the others map it.
  *   4. What wants memory is dropped if anybody has no segment, and attached otherwise; what could
  *      not be attached everywhere is dropped.  The rest is connected, and dropped if that fails.
@@ -114,7 +115,7 @@ static int find_nodes(struct setup *setup)
 /* 2. */
 static int hand_over(struct setup *setup, char *why, size_t size)
 {
-    const struct collx_group *group = setup->group;
+    struct collx_group *group = setup->group;
     const size_t bytes = told_by(setup, 0)->bytes;
     int error = 0;
 
@@ -130,6 +131,11 @@ static int hand_over(struct setup *setup, char *why, size_t size)
     }
     if (!error && policy)
         collx_policy_apply_options(setup->policy);
+    /* Its rules may match the name. */
+    if (!error)
+        error = gather(setup, group->name, sizeof group->name, why, size);
+    if (!error)
+        memcpy(group->name, setup->all, sizeof group->name);
     return error;
 }
 

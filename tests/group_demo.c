@@ -233,7 +233,7 @@ static int run(int node_size, size_t max_bytes)
         .node = node_size > 0   ? (uint64_t)(1 + me.rank / node_size)
                 : node_size < 0 ? (uint64_t)(1 + me.rank % -node_size)
                                 : 0,
-        .name = "demo",
+        .name = me.rank == 0 ? "demo" : NULL, /* that of rank 0 counts */
     };
     static const char *const names[] = {"barrier", "bcast", "allreduce"};
     struct collx_group *group;

@@ -58,6 +58,10 @@ main([
     ("sizes go as a policy says", works(
         3, 0, {"allreduce": "^ordered, shm"},
         ["{match: {collective: allreduce, bytes: ..1KiB}, use: [ordered]}", "use: [shm]"])),
+    ("the name is that of rank 0", works(
+        3, 0, {"barrier": "^nx", "allreduce": "^ordered"},
+        ["{match: {comm: demo, collective: allreduce}, use: [ordered]}",
+         "{match: {comm: demo}, use: [nx]}"])),
     ("two nodes by shared memory", works(4, 2, {
         "barrier": r"^nx \(.* cross by shm\)", "bcast": r"^nx \(.* crosses by shm\)",
         "allreduce": r"^nx \(.* crosses by shm\), ordered$"})),
