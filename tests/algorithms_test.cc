@@ -240,9 +240,10 @@ TEST(PlacedBarrier, SaysWhoIsLateAndNotWhomItWaitsFor)
 
 INSTANTIATE_TEST_SUITE_P(Placed, Barrier, testing::ValuesIn(placed_cases(COLLX_BARRIER)), name_of);
 
-const size_t sizes[] = {0,    1,    2,     7,     8,     9,     15,    16,     17,     55,    56,
-                        57,   64,   1000,  4095,  4096,  4097,  32767, 32768,  32769,  65536, 65537,
-                        8192, 8191, 99999, 16384, 32776, 40000, 98304, 131072, 262147, 300001};
+const size_t sizes[] = {0,    1,     2,     7,     8,     9,     15,     16,     17,
+                        55,   56,    57,    64,    112,   113,   280,    281,    1000,
+                        4095, 4096,  4097,  32767, 32768, 32769, 65536,  65537,  8192,
+                        8191, 99999, 16384, 32776, 40000, 98304, 131072, 262147, 300001};
 
 class Bcast : public testing::TestWithParam<Case>
 {
@@ -258,7 +259,7 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
                   for (int round = 0; round < 300 / slower; round++) {
                       size_t bytes = sizes[shared.below(std::size(sizes))];
                       if (round % 3)
-                          bytes = shared.below(200);
+                          bytes = shared.below(400);
                       int root = static_cast<int>(shared.below(self.team.size));
                       bool contiguous = shared.below(4) != 0;
                       if (!contiguous)

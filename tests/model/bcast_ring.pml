@@ -1,30 +1,37 @@
-/* Bcast through a ring of slots: pass() of algorithms/bcast_shm.c, steps 1 to 4 as there.  The root
- * of each chunk is any rank, as Spin likes; all ranks agree on it.
+/* Bcast through a ring of slots: collx_ring_pass_chunk() of algorithms/bcast_ring.h, steps 1 to 4 as
+ * there.  The root of each chunk is any rank, as Spin likes, and any chunk goes in numbered lines,
+ * of which there is one beside the flag's; all ranks agree on both.
  *
  * What is read is this chunk, and no root overwrites what somebody has still to read.
  *
- * ok: RANKS=2 CHUNKS=6 SLOTS=2
- * ok: RANKS=3 CHUNKS=4 SLOTS=2
- * ok: RANKS=2 CHUNKS=6 SLOTS=3
- * ok: RANKS=4 CHUNKS=3 SLOTS=1
+ * ok: RANKS=2 CHUNKS=5 SLOTS=2
+ * ok: RANKS=3 CHUNKS=3 SLOTS=2
+ * ok: RANKS=2 CHUNKS=5 SLOTS=3
+ * ok: RANKS=3 CHUNKS=3 SLOTS=1
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_POST
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_WAIT
  * fails: assertion: RANKS=3 CHUNKS=4 SLOTS=2 NO_WAIT      1 is left out
  * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 LATE_WAIT    the root waits for a chunk too few
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 POST_FIRST   2 posts before the data is there
  * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 DONE_FIRST   4 before the data is read
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 FLAG_ALONE   3 does not look at the line's number
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 LINE_FIRST   2 numbers a line before its data is there
  * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
  */
-/* Slots' flags come first, then one a rank. */
-#define FLAGS (SLOTS + RANKS)
+/* Slots' flags come first, then the numbers of their lines, then one a rank. */
+#define FLAGS (2 * SLOTS + RANKS)
+/* The data beside a flag, and that in a line. */
+#define KINDS 2
 #define MOST CHUNKS
 #include "flags.pml"
 
 #define TORN 255
 #define slot (e % SLOTS)
-#define done(rank) (SLOTS + (rank))
-byte data[SLOTS];
+#define number (SLOTS + e % SLOTS)
+#define done(rank) (2 * SLOTS + (rank))
+byte data[SLOTS], line[SLOTS];
 byte root[CHUNKS + 1];
+bool lined[CHUNKS + 1];
 
 #if defined LATE_WAIT
 #define LAG (SLOTS + 1)
@@ -108,18 +115,47 @@ proctype member(byte me)
             d_step {
                 data[slot] = e;
                 knows[me].written[me] = e;
-                knows[me].seen[me] = e
+                knows[me].seen[me] = e;
+                knows[me].seen[RANKS + me] = e
             }
 #ifndef POST_FIRST
-            post(me, slot, e)
+            post(me, slot, e);
 #endif
+            if
+            :: lined[e] ->
+#ifdef LINE_FIRST
+                post(me, number, e);
+#endif
+                if
+                :: e > SLOTS -> all_seen(me, 1, e - SLOTS)
+                :: else
+                fi;
+                line[slot] = TORN;
+                d_step {
+                    line[slot] = e;
+                    knows[me].written[RANKS + me] = e
+                }
+#ifndef LINE_FIRST
+                post(me, number, e)
+#endif
+            :: else
+            fi
         :: else ->
             wait_for(me, slot, e); /* 3 */
 #ifdef DONE_FIRST
             post(me, done(me), e);
 #endif
             assert(knows[me].written[root[e]] >= e && data[slot] == e);
-            knows[me].seen[me] = e
+            if
+            :: lined[e] ->
+#ifndef FLAG_ALONE
+                wait_for(me, number, e);
+#endif
+                assert(knows[me].written[RANKS + root[e]] >= e && line[slot] == e)
+            :: else
+            fi;
+            knows[me].seen[me] = e;
+            knows[me].seen[RANKS + me] = e
         fi;
         post(me, done(me), e) /* 4 */
     :: else -> break
@@ -135,6 +171,8 @@ init {
         :: i <= CHUNKS ->
             select(any : 0 .. RANKS - 1);
             root[i] = any;
+            select(any : 0 .. 1);
+            lined[i] = any;
             i++
         :: else -> break
         od;
