@@ -309,6 +309,8 @@ static int connect(struct collx_setup *setup, bool *again)
     enum { WORDS = (COLLX_WANTED + 63) / 64 };
     _Static_assert(WORDS <= (int)COLLX_AGREE_WORDS, "they are agreed on at once");
     struct collx_comm *comm = setup->comm;
+    /* Own reasons; of what failed elsewhere there is none.  Without memory nobody hears them. */
+    char(*own)[COLLX_WHY_MAX] = calloc((size_t)comm->attached_count, sizeof *own);
     uint64_t failed[WORDS] = {0};
     bool any = false;
 
@@ -321,15 +323,19 @@ static int connect(struct collx_setup *setup, bool *again)
         any = true;
         if (attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why)) {
             failed[i / 64] |= (uint64_t)1 << i % 64;
-            refuse_use(setup, attached, why);
+            if (own)
+                memcpy(own[i], why, sizeof why);
         }
     }
     int error = any ? collx_agree_any(comm, failed, WORDS) : 0;
+    /* In the same order on all ranks: not all may find room among the refused. */
     for (int i = 0; !error && i < comm->attached_count; i++)
         if (failed[i / 64] >> i % 64 & 1) {
             *again = true;
-            refuse_use(setup, &comm->attached[i], "another rank could not set it up");
+            refuse_use(setup, &comm->attached[i],
+                       own && *own[i] ? own[i] : "another rank could not set it up");
         }
+    free(own);
     return error;
 }
 
