@@ -172,6 +172,16 @@ static int connect_segments(struct collx_crossroads *crossroads, char *why, size
                                     crossroads, why, size);
 }
 
+/* Of a leader, when all have connected. */
+static void settle(struct collx_crossroads *crossroads)
+{
+    const struct collx_seg_ops *ops =
+        crossroads->most ? crossroads->streams.ops : crossroads->segments.ops;
+
+    if (ops->settle)
+        ops->settle(crossroads->most ? crossroads->streams.made : crossroads->segments.made);
+}
+
 /* As agree(). */
 static int try_segments(struct collx_crossroads *crossroads, const char *driver, char *why,
                         size_t size)
@@ -198,6 +208,8 @@ static int try_segments(struct collx_crossroads *crossroads, const char *driver,
         collx_seg_streams_finish(&crossroads->streams);
     } else {
         crossroads->run = run_segments;
+        if (leads)
+            settle(crossroads);
     }
     return error;
 }

@@ -85,6 +85,10 @@ struct collx_seg_ops {
     int (*connect)(struct collx_net *net, const struct collx_seg_address *address, size_t bytes,
                    struct collx_remote **remote, char *why, size_t size);
 
+    /* All who will ever connect to this segment have done so: what only they need can go.  NULL:
+     * there is no such thing. */
+    void (*settle)(struct collx_export *made);
+
     /* One word, for instance a flag.  Returns at once, and cannot fail: see check(). */
     void (*store)(struct collx_remote *remote, size_t offset, uint32_t value);
 

@@ -93,6 +93,14 @@ static int shm_make(struct collx_net *net, size_t bytes, struct collx_export **m
     return error;
 }
 
+/* As long as the descriptor is open the program may close it, and then we would close a file of the
+ * program's; and a child that it forks keeps the memory. */
+static void shm_settle(struct collx_export *made)
+{
+    close(made->fd);
+    made->fd = -1;
+}
+
 static int open_segment(struct collx_net *net, const struct collx_seg_address *address,
                         const struct collx_shm_address *at, size_t bytes, void **base)
 {
@@ -182,6 +190,7 @@ const struct collx_seg_ops collx_segment_shm = {
     .open = shm_open_net,
     .make = shm_make,
     .connect = shm_connect,
+    .settle = shm_settle,
     .store = shm_store,
     .copy = shm_copy,
     .check = shm_check,

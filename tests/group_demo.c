@@ -210,6 +210,16 @@ static void try_allreduce(struct collx_group *group, size_t bytes)
     free(own);
 }
 
+/* Memory that is shared needs no descriptor any more: a child that is forked would keep it. */
+static void look_at_descriptors(void)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        char path[32], to[64] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        CHECK(readlink(path, to, sizeof to - 1) < 0 || strncmp(to, "/memfd:collx", 12) != 0);
+    }
+}
+
 static void try_arguments(struct collx_group *group)
 {
     double x = 0;
@@ -247,6 +257,7 @@ static int run(int node_size, size_t max_bytes)
     for (int i = 0; i < 3 && me.rank == 0; i++)
         printf("%s: %s\n", names[i], collx_group_describe(group, names[i], text, sizeof text));
     fflush(stdout);
+    look_at_descriptors();
     try_barrier(group);
     for (size_t bytes = 0; bytes <= max_bytes; bytes = bytes ? 3 * bytes : 1) {
         try_bcast(group, bytes);

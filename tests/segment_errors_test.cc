@@ -6,6 +6,7 @@
 extern "C" {
 #include "base/clock.h"
 #include "base/error.h"
+#include "hw/shm.h"
 #include "hw/sisci.h"
 }
 
@@ -253,6 +254,31 @@ TEST_F(Alone, SharedMemoryIsGone)
     EXPECT_TRUE(has(why, "it is gone, or its owner is")) << why;
     EXPECT_EQ(remote, nullptr);
     ops->close(net);
+}
+
+/* Who cleans up, or opens files in our place, is not disturbed, and a forked child keeps nothing.
+ */
+TEST_F(Alone, SharedMemoryThatIsSettledHasNoDescriptor)
+{
+    collx_shm_address at;
+    collx_remote *remote, *late;
+
+    ASSERT_EQ(open("shm"), 0);
+    ASSERT_EQ(make(1000), 0) << why;
+    memcpy(&at, &address.word[2], sizeof at);
+    ASSERT_EQ(connect(address, 1000, &remote), 0) << why;
+    ops->settle(own);
+    EXPECT_NE(connect(address, 1000, &late), 0);
+    EXPECT_TRUE(has(why, "it is gone")) << why;
+
+    const int other = fcntl(STDERR_FILENO, F_DUPFD, at.fd);
+    EXPECT_EQ(other, at.fd) << "the number is free again";
+    ops->store(remote, 124, 7);
+    EXPECT_EQ(collx_seg_read(local, 124), 7u);
+    ops->disconnect(remote);
+    ops->unmake(own);
+    ops->close(net);
+    EXPECT_EQ(close(other), 0) << "it was not ours to close";
 }
 
 TEST_F(Alone, TooMuchMemory)
