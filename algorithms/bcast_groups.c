@@ -4,8 +4,8 @@
 
 static size_t rings_space(int members)
 {
-    return collx_ring_space(members, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES) +
-           collx_ring_space(members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+    return collx_ring_space(members, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, false) +
+           collx_ring_space(members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
 }
 
 size_t collx_grouped_space(const struct collx_groups_plan *plan, const struct collx_facts *facts)
@@ -41,8 +41,9 @@ static void *lay_out(const struct collx_groups_plan *plan, const struct collx_te
         next += rings_space(members);
         if (small) {
             void *second = collx_ring_init(&small[group], (void *)begin, members, COLLX_SMALL_SLOTS,
-                                           COLLX_SMALL_BYTES);
-            collx_ring_init(&large[group], second, members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+                                           COLLX_SMALL_BYTES, false);
+            collx_ring_init(&large[group], second, members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES,
+                            false);
         } else {
             collx_shm_place((void *)begin, collx_page_up(next) - begin, team->places[rank].numa);
         }

@@ -16,11 +16,11 @@
  * and looks at their flags only then.
  *
  * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself.  One of a few times as
- * many goes on in lines that are flags, too.  Whoever comes when they are there fetches all of them
- * at the same time; and the root posts the first one at once, not when it has copied all, so that
- * it need not fetch that back from who waits for it: 64 bytes take 0.13 us then instead of 0.22
- * where two ranks come at the same moment.  Not in a crowd: there a rank that has got one of the
- * lines might wait for the next with the CPU that the root needs.
+ * many may go on in lines that have a number each, too.  Whoever comes when they are there fetches
+ * all of them at the same time; and the root posts the first one at once, not when it has copied
+ * all, so that it need not fetch that back from who waits for it: 64 bytes take 0.13 us then
+ * instead of 0.22 where two ranks come at the same moment.  Not in a crowd: there a rank that has
+ * got one of the lines might wait for the next with the CPU that the root needs.
  */
 #ifndef COLLX_BCAST_RING_H
 #define COLLX_BCAST_RING_H
@@ -33,7 +33,7 @@ enum {
     COLLX_SMALL_BYTES = 4096,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
-    /* Lines of a slot that have a number each, beside that of the flag. */
+    /* Lines of a slot that have a number each, beside that of the flag, in rings that have them. */
     COLLX_RING_LINES = 4,
     COLLX_RING_LINED = (1 + COLLX_RING_LINES) * COLLX_INLINE,
 };
@@ -45,33 +45,37 @@ struct collx_ring_line {
 _Static_assert(sizeof(struct collx_ring_line) == 64, "an array of them has one a cache line");
 
 struct collx_ring {
-    struct collx_flag *slot;                          /* [slots] */
-    struct collx_ring_line (*line)[COLLX_RING_LINES]; /* [slots] */
-    unsigned char *data;                              /* [slots][bytes] */
-    struct collx_flag *done; /* one a rank: the chunk that it has finished with */
-    uint64_t chunk;          /* the last one that we have finished with */
-    uint64_t all_done;       /* every rank has finished with this one, as far as we know */
-    uint64_t rooted;         /* the first one of the last message of which we were the root */
+    struct collx_flag *slot;      /* [slots] */
+    struct collx_ring_line *line; /* [slots][COLLX_RING_LINES]; NULL: it has none */
+    unsigned char *data;          /* [slots][bytes] */
+    struct collx_flag *done;      /* one a rank: the chunk that it has finished with */
+    uint64_t chunk;               /* the last one that we have finished with */
+    uint64_t all_done;            /* every rank has finished with this one, as far as we know */
+    uint64_t rooted;              /* the first one of the last message of which we were the root */
     unsigned slots, bytes;
     struct collx_copier copier;
 };
 
-static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes)
+/* `lined`: short chunks go in numbered lines. */
+static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined)
 {
+    const size_t lines = lined ? COLLX_RING_LINES : 0;
+
     return (slots + (size_t)ranks) * sizeof(struct collx_flag) +
-           slots * (COLLX_RING_LINES * sizeof(struct collx_ring_line) + bytes);
+           slots * (lines * sizeof(struct collx_ring_line) + bytes);
 }
 
 /* `memory`: collx_ring_space() bytes, the same on all ranks, zeroed.  Returns what follows them. */
 static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks,
-                                    unsigned slots, unsigned bytes)
+                                    unsigned slots, unsigned bytes, bool lined)
 {
     *ring = (struct collx_ring){.slots = slots, .bytes = bytes};
     collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
-    ring->line = (struct collx_ring_line(*)[COLLX_RING_LINES])(ring->done + ranks);
-    ring->data = (unsigned char *)(ring->line + slots);
+    ring->line = lined ? (struct collx_ring_line *)(ring->done + ranks) : NULL;
+    ring->data = lined ? (unsigned char *)(ring->line + slots * COLLX_RING_LINES)
+                       : (unsigned char *)(ring->done + ranks);
     return ring->data + (size_t)slots * bytes;
 }
 
@@ -127,9 +131,15 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
 }
 
 /* Whether such a chunk goes in numbered lines. */
-static inline bool collx_ring_lined(const struct collx_team *team, size_t bytes)
+static inline bool collx_ring_lined(const struct collx_team *team, const struct collx_ring *ring,
+                                    size_t bytes)
 {
-    return bytes > COLLX_INLINE && bytes <= COLLX_RING_LINED && !team->crowded;
+    return bytes > COLLX_INLINE && bytes <= COLLX_RING_LINED && ring->line && !team->crowded;
+}
+
+static inline struct collx_ring_line *collx_ring_lines(const struct collx_ring *ring, uint64_t e)
+{
+    return ring->line + e % ring->slots * COLLX_RING_LINES;
 }
 
 /* What of `bytes` bytes goes into, or comes from, one line. */
@@ -147,7 +157,7 @@ static inline void collx_ring_put_lines(const struct collx_team *team, struct co
 {
     static const unsigned char zeros[COLLX_RING_LINED];
     struct collx_flag *flag = &ring->slot[e % ring->slots];
-    struct collx_ring_line *line = ring->line[e % ring->slots];
+    struct collx_ring_line *line = collx_ring_lines(ring, e);
 
     from = from ? from : zeros;
     memcpy(flag->payload, from, COLLX_INLINE);
@@ -173,7 +183,7 @@ void collx_ring_wait_line(struct collx_team *team, const struct collx_ring_line 
 static inline void collx_ring_get_lines(struct collx_team *team, const struct collx_ring *ring,
                                         uint64_t e, int root, unsigned char *to, size_t bytes)
 {
-    const struct collx_ring_line *line = ring->line[e % ring->slots];
+    const struct collx_ring_line *line = collx_ring_lines(ring, e);
 
     if (!to)
         return;
@@ -190,7 +200,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
                                          void *buf, size_t bytes)
 {
     uint64_t e = ++ring->chunk;
-    const bool lined = collx_ring_lined(team, bytes);
+    const bool lined = collx_ring_lined(team, ring, bytes);
 
     if (team->rank == root) {
         if (e > ring->all_done + ring->slots) { /* 1 */
@@ -229,9 +239,9 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
         next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
             size_t each = collx_ring_chunk(ring, bytes);
-            if (collx_ring_lined(team, each)) {
+            if (collx_ring_lined(team, ring, each)) {
                 collx_claim(team, &ring->slot[e % ring->slots], COLLX_LINE_LEAST);
-                collx_claim(team, ring->line[e % ring->slots], each - COLLX_INLINE);
+                collx_claim(team, collx_ring_lines(ring, e), each - COLLX_INLINE);
             } else {
                 collx_claim(team, collx_ring_at(ring, e, each), each);
             }

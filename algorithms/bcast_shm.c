@@ -132,10 +132,11 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
 
     if (facts->ranks == 1)
         return 0;
-    size_t rings = plan.groups > 1
-                       ? collx_grouped_space(&plan, facts)
-                       : collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES) +
-                             collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+    size_t rings =
+        plan.groups > 1
+            ? collx_grouped_space(&plan, facts)
+            : collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
+                  collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     return rings + collx_single_space(facts->ranks);
 }
 
@@ -174,8 +175,10 @@ static void *rings_init(struct bcast *bcast, void *memory)
 
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
-    memory = collx_ring_init(&bcast->small, memory, ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES);
-    return collx_ring_init(&bcast->large, memory, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES);
+    memory =
+        collx_ring_init(&bcast->small, memory, ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+    return collx_ring_init(&bcast->large, memory, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES,
+                           false);
 }
 
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,

@@ -259,7 +259,7 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
                   for (int round = 0; round < 300 / slower; round++) {
                       size_t bytes = sizes[shared.below(std::size(sizes))];
                       if (round % 3)
-                          bytes = shared.below(400);
+                          bytes = shared.below(round % 2 ? 200 : 400);
                       int root = static_cast<int>(shared.below(self.team.size));
                       bool contiguous = shared.below(4) != 0;
                       if (!contiguous)

@@ -6,13 +6,13 @@ static struct collx_ring ring_at(void *memory)
 {
     struct collx_ring ring;
 
-    collx_ring_init(&ring, memory, 2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES);
+    collx_ring_init(&ring, memory, 2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
     return ring;
 }
 
 size_t ring_view_space(void)
 {
-    return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES);
+    return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
 }
 
 void ring_view_begin(struct collx_team *team, void *memory, const unsigned char *from)
@@ -28,7 +28,7 @@ int ring_view_pass(struct collx_team *team, void *memory, int root, unsigned cha
 {
     struct collx_ring ring = ring_at(memory);
 
-    if (!collx_ring_lined(team, bytes))
+    if (!collx_ring_lined(team, &ring, bytes))
         return -1;
     collx_ring_pass(team, &ring, root, (char *)buf, bytes);
     return 0;
