@@ -72,30 +72,35 @@ static int own_cpus(uint64_t mask[COLLX_CPUS / 64])
     return sched_getaffinity(0, size, (cpu_set_t *)mask) ? 0 : CPU_COUNT_S(size, (cpu_set_t *)mask);
 }
 
-bool collx_crowd_foreseen(void)
+/* After find(), of a process that may use so many CPUs. */
+static bool foreseen(int cpus)
 {
-    uint64_t mask[COLLX_CPUS / 64];
-    int cpus = own_cpus(mask);
-
-    pthread_once(&found, find);
     /* Ranks that are not bound share all CPUs with the whole job. */
     return own.short_for_job ||
            (cpus == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > cpus);
+}
+
+bool collx_crowd_foreseen(void)
+{
+    uint64_t mask[COLLX_CPUS / 64];
+
+    pthread_once(&found, find);
+    return foreseen(own_cpus(mask));
 }
 
 void collx_crowd_join(void *segment)
 {
     struct collx_crowd *crowd = segment;
     uint64_t mask[COLLX_CPUS / 64];
+    const int cpus = own_cpus(mask);
 
     pthread_once(&found, find);
     for (int i = 0; i < own.count; i++)
         collx_crowd_limit(segment, &own.limit[i]);
-    own_cpus(mask);
     for (int i = 0; i < COLLX_CPUS / 64; i++)
         if (mask[i])
             atomic_fetch_or_explicit(&crowd->cpus[i], mask[i], memory_order_relaxed);
-    if (collx_crowd_foreseen() || atomic_load_explicit(&in_crowd, memory_order_relaxed))
+    if (foreseen(cpus) || atomic_load_explicit(&in_crowd, memory_order_relaxed))
         atomic_fetch_add_explicit(&crowd->votes, 1, memory_order_relaxed);
 }
 
