@@ -309,8 +309,9 @@ static int connect(struct collx_setup *setup, bool *again)
     enum { WORDS = (COLLX_WANTED + 63) / 64 };
     _Static_assert(WORDS <= (int)COLLX_AGREE_WORDS, "they are agreed on at once");
     struct collx_comm *comm = setup->comm;
-    /* Own reasons; of what failed elsewhere there is none.  Without memory nobody hears them. */
-    char(*own)[COLLX_WHY_MAX] = calloc((size_t)comm->attached_count, sizeof *own);
+    /* Own reasons, if there are any; of what failed elsewhere there is none.  Without memory nobody
+     * hears them. */
+    char(*own)[COLLX_WHY_MAX] = NULL;
     uint64_t failed[WORDS] = {0};
     bool any = false;
 
@@ -323,6 +324,7 @@ static int connect(struct collx_setup *setup, bool *again)
         any = true;
         if (attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why)) {
             failed[i / 64] |= (uint64_t)1 << i % 64;
+            own = own ? own : calloc((size_t)comm->attached_count, sizeof *own);
             if (own)
                 memcpy(own[i], why, sizeof why);
         }
