@@ -142,7 +142,6 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     pthread_mutex_unlock(&lock);
 
     collx_comm_teardown(state);
-    collx_rma_close(state);
     collx_messages_close(state);
     free(state);
     return MPI_SUCCESS;

@@ -9,7 +9,6 @@
  */
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
-#include "pmpi/rma.h"
 #include "trace/recorder.h"
 
 /* Of each thread: another one may be making a communicator with the handle that has just become
@@ -26,7 +25,6 @@ static void end(struct collx_comm *state)
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_calls_to_mpi(state, (enum collx_kind)kind, COLLX_REASON_WARMUP);
     collx_comm_teardown(state);
-    collx_rma_close(state);
 }
 
 static int let_go(enum collx_entry entry, MPI_Comm *comm)

@@ -354,6 +354,7 @@ static void detach(struct collx_comm *comm)
     free(comm->attached);
     comm->attached = NULL;
     collx_segment_close(comm);
+    collx_rma_close(comm);
 }
 
 static uint64_t error_bit(int failed)
@@ -411,10 +412,8 @@ static int try_plan(struct collx_setup *setup, bool *again)
     *again = setup->refused.algorithms != before;
     if (!error && !*again)
         error = connect(setup, again);
-    if (*again) {
+    if (*again)
         detach(comm);
-        collx_rma_close(comm);
-    }
     return error;
 }
 
