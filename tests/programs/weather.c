@@ -1,27 +1,26 @@
 /* Programs that meet bad weather: one for each thing that tests/run_weather.py tries.
  *
- * usage: weather CASE; the cases are at the end.
+ * usage: weather CASE; the cases are at the end, and in weather_ends.c.
  */
-#include "tests/programs/check.h"
-#include "tests/programs/set_up.h"
+#include "tests/programs/weather.h"
 
-#include <mpi.h>
+#include "tests/programs/set_up.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static int rank, size;
+int rank, size;
 
-/* A round of what collx routes, checked. */
-static void one_round(MPI_Comm comm, int i)
+void one_round(MPI_Comm comm, int i)
 {
     int me, ranks, value, sum = -1;
 
@@ -36,8 +35,7 @@ static void one_round(MPI_Comm comm, int i)
     CHECK(sum == ranks * (ranks - 1) / 2 + ranks * i);
 }
 
-/* More than one: of a communicator that is worth being set up, first of all. */
-static void rounds(MPI_Comm comm, int count)
+void rounds(MPI_Comm comm, int count)
 {
     if (count > 1)
         use_until_set_up(comm);
@@ -45,14 +43,14 @@ static void rounds(MPI_Comm comm, int count)
         one_round(comm, i);
 }
 
-static void start(void)
+void start(void)
 {
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-static void finish(void)
+void finish(void)
 {
     if (rank == 0)
         printf("good\n");
@@ -189,51 +187,6 @@ static void communicators(void)
     finish();
 }
 
-static void aborts(void)
-{
-    start();
-    rounds(MPI_COMM_WORLD, 50);
-    if (rank == size - 1)
-        MPI_Abort(MPI_COMM_WORLD, 42);
-    for (;;)
-        MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void before_init(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void after_finalize(void)
-{
-    int value = 0, sum;
-
-    start();
-    rounds(MPI_COMM_WORLD, 50);
-    MPI_Finalize();
-    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void no_finalize(void)
-{
-    start();
-    rounds(MPI_COMM_WORLD, 50);
-    if (rank == 0)
-        printf("good\n");
-    fflush(stdout);
-    exit(0);
-}
-
-/* The same, for who looks at what the launcher makes of ranks that do not leave together. */
-static void no_finalize_late(void)
-{
-    start();
-    rounds(MPI_COMM_WORLD, 50);
-    if (rank > 0)
-        usleep(300000);
-    exit(0);
-}
-
 static void *thread(void *comm)
 {
     rounds(*(MPI_Comm *)comm, 300);
@@ -266,71 +219,6 @@ static void threads(void)
         MPI_Comm_free(&comm[i]);
     }
     finish();
-}
-
-static void sessions(void)
-{
-#if MPI_VERSION >= 4
-    MPI_Session session;
-    MPI_Group group;
-    MPI_Comm comm;
-
-    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
-    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
-    MPI_Group_free(&group);
-    MPI_Comm_rank(comm, &rank);
-    rounds(comm, 50);
-    MPI_Comm_free(&comm);
-    CHECK(!MPI_Session_finalize(&session));
-    if (rank == 0)
-        printf("good\n");
-#else
-    puts("skip");
-#endif
-}
-
-#if MPI_VERSION >= 4
-static void *open_session(void *session)
-{
-    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, session));
-    return NULL;
-}
-#endif
-
-/* The second thread makes its first call while the first thread's is still bringing collx in. */
-static void two_sessions(void)
-{
-#if MPI_VERSION >= 4
-    static const char *const names[] = {"first", "second"};
-    MPI_Session session[2];
-    MPI_Comm comm[2];
-    pthread_t id[2];
-    MPI_Group group;
-
-    for (int i = 0; i < 2; i++) {
-        CHECK(!pthread_create(&id[i], NULL, open_session, &session[i]));
-        usleep(100000);
-    }
-    for (int i = 0; i < 2; i++)
-        CHECK(!pthread_join(id[i], NULL));
-    for (int i = 0; i < 2; i++) {
-        CHECK(!MPI_Group_from_session_pset(session[i], "mpi://WORLD", &group));
-        CHECK(!MPI_Comm_create_from_group(group, names[i], MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
-                                          &comm[i]));
-        MPI_Group_free(&group);
-    }
-    MPI_Comm_rank(comm[0], &rank);
-    for (int i = 0; i < 2; i++) {
-        rounds(comm[i], 50);
-        MPI_Comm_free(&comm[i]);
-        CHECK(!MPI_Session_finalize(&session[i]));
-    }
-    if (rank == 0)
-        printf("good\n");
-#else
-    puts("skip");
-#endif
 }
 
 /* Fills /dev/shm when MPI has taken what it needs, and only then uses collectives. */
@@ -394,108 +282,6 @@ static void lonely_error(void)
     rounds(comm, 50);
     MPI_Comm_free(&comm);
     finish();
-}
-
-/* Libraries do their last collectives while MPI_Finalize deletes what hangs on MPI_COMM_SELF. */
-static int last_collectives(MPI_Comm self, int key, void *value, void *extra)
-{
-    MPI_Datatype every_other;
-    int data[8] = {0};
-
-    (void)self, (void)key, (void)value, (void)extra;
-    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
-    MPI_Type_commit(&every_other);
-    if (rank == 0)
-        data[6] = 6;
-    for (int i = 0; i < 6; i++)
-        MPI_Bcast(data, 1, every_other, 0, MPI_COMM_WORLD);
-    CHECK(data[6] == 6);
-    rounds(MPI_COMM_WORLD, 10);
-    MPI_Type_free(&every_other);
-    return MPI_SUCCESS;
-}
-
-static void in_finalize(void)
-{
-    int key;
-
-    start();
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_collectives, &key, NULL);
-    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-    rounds(MPI_COMM_WORLD, 10);
-    finish();
-}
-
-/* And in MPI_Comm_free, on the communicator that is freed. */
-static int last_call(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)key, (void)value, (void)extra;
-    one_round(comm, 3);
-    return MPI_SUCCESS;
-}
-
-static void in_comm_free(void)
-{
-    MPI_Comm world = MPI_COMM_WORLD;
-    int key;
-
-    start();
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_call, &key, NULL);
-    for (int i = 0; i < 12; i++) {
-        /* Handles are used again for communicators of other ranks. */
-        MPI_Comm comm;
-        MPI_Comm_split(MPI_COMM_WORLD, i % 3 ? rank % 2 : 0, i % 2 ? rank : -rank, &comm);
-        if (rank == 0)
-            MPI_Comm_set_attr(comm, key, NULL);
-        rounds(comm, i % 4 == 3 ? 10 : 1);
-        if (rank != 0)
-            MPI_Comm_set_attr(comm, key, NULL);
-        CHECK((i % 5 ? MPI_Comm_free : MPI_Comm_disconnect)(&comm) == MPI_SUCCESS);
-        CHECK(comm == MPI_COMM_NULL);
-    }
-    MPI_Comm_free_keyval(&key);
-    rounds(MPI_COMM_WORLD, 10);
-    /* One rank's mistake does not change where calls go. */
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (rank == 0)
-        CHECK(MPI_Comm_free(&world) != MPI_SUCCESS);
-    rounds(MPI_COMM_WORLD, 10);
-    finish();
-}
-
-/* A session goes on when MPI_COMM_WORLD has gone. */
-static void session_outlives(void)
-{
-#if MPI_VERSION >= 4
-    MPI_Session session;
-    MPI_Group group;
-    MPI_Comm comm;
-    MPI_Datatype every_other;
-    int data[8] = {0};
-
-    start();
-    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
-    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
-    MPI_Group_free(&group);
-    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
-    MPI_Type_commit(&every_other);
-    rounds(MPI_COMM_WORLD, 10);
-    rounds(comm, 10);
-    MPI_Finalize();
-    if (rank == 0)
-        data[6] = 6;
-    MPI_Bcast(data, 1, every_other, 0, comm);
-    CHECK(data[6] == 6);
-    rounds(comm, 10);
-    MPI_Type_free(&every_other);
-    MPI_Comm_free(&comm);
-    CHECK(!MPI_Session_finalize(&session));
-    if (rank == 0)
-        printf("good\n");
-#else
-    puts("skip");
-#endif
 }
 
 /* One rank is always the last in Allreduce, so it never waits there; still the message that it has
@@ -612,44 +398,37 @@ static void big_element(void)
     finish();
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
+static const struct weather weather_calls[] = {
     {"plain", plain},
     {"many", many},
     {"killed", killed},
     {"forks", forks},
     {"exec", exec_away},
     {"communicators", communicators},
-    {"aborts", aborts},
-    {"before-init", before_init},
-    {"after-finalize", after_finalize},
-    {"no-finalize", no_finalize},
-    {"no-finalize-late", no_finalize_late},
     {"threads", threads},
-    {"sessions", sessions},
-    {"two-sessions", two_sessions},
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
-    {"in-finalize", in_finalize},
-    {"in-comm-free", in_comm_free},
-    {"session-outlives", session_outlives},
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
     {"big-element", big_element},
+    {0},
 };
+
+static bool run(const struct weather *each, const char *name)
+{
+    while (each->name && strcmp(each->name, name) != 0)
+        each++;
+    if (each->name)
+        each->run();
+    return each->name;
+}
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++) {
-        if (!strcmp(cases[i].name, argv[1])) {
-            cases[i].run();
-            return 0;
-        }
-    }
+    if (argc == 2 && (run(weather_calls, argv[1]) || run(weather_ends, argv[1])))
+        return 0;
     fprintf(stderr, "usage: weather CASE\n");
     return 2;
 }

@@ -1,0 +1,29 @@
+/* What the cases of weather.c have in common. */
+#ifndef COLLX_TESTS_WEATHER_H
+#define COLLX_TESTS_WEATHER_H
+
+#include "tests/programs/check.h"
+
+#include <mpi.h>
+
+struct weather {
+    const char *name;
+    void (*run)(void);
+};
+
+/* MPI's beginning and end, and that of sessions and communicators; NULL is the last name. */
+extern const struct weather weather_ends[];
+
+/* In MPI_COMM_WORLD, from start() on. */
+extern int rank, size;
+
+/* MPI_Init, and MPI_Finalize after having said that all was good. */
+void start(void);
+void finish(void);
+
+/* A round of what collx routes, checked. */
+void one_round(MPI_Comm comm, int i);
+/* More than one: of a communicator that is worth being set up, first of all. */
+void rounds(MPI_Comm comm, int count);
+
+#endif

@@ -1,0 +1,234 @@
+/* Programs that begin or end MPI, a session or a communicator in ways of their own: cases of
+ * weather.c. */
+#include "tests/programs/weather.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void aborts(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank == size - 1)
+        MPI_Abort(MPI_COMM_WORLD, 42);
+    for (;;)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void before_init(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void after_finalize(void)
+{
+    int value = 0, sum;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    MPI_Finalize();
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void no_finalize(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank == 0)
+        printf("good\n");
+    fflush(stdout);
+    exit(0);
+}
+
+/* The same, for who looks at what the launcher makes of ranks that do not leave together. */
+static void no_finalize_late(void)
+{
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    if (rank > 0)
+        usleep(300000);
+    exit(0);
+}
+
+static void sessions(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    MPI_Group_free(&group);
+    MPI_Comm_rank(comm, &rank);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+#if MPI_VERSION >= 4
+static void *open_session(void *session)
+{
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, session));
+    return NULL;
+}
+#endif
+
+/* The second thread makes its first call while the first thread's is still bringing collx in. */
+static void two_sessions(void)
+{
+#if MPI_VERSION >= 4
+    static const char *const names[] = {"first", "second"};
+    MPI_Session session[2];
+    MPI_Comm comm[2];
+    pthread_t id[2];
+    MPI_Group group;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK(!pthread_create(&id[i], NULL, open_session, &session[i]));
+        usleep(100000);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_join(id[i], NULL));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!MPI_Group_from_session_pset(session[i], "mpi://WORLD", &group));
+        CHECK(!MPI_Comm_create_from_group(group, names[i], MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                          &comm[i]));
+        MPI_Group_free(&group);
+    }
+    MPI_Comm_rank(comm[0], &rank);
+    for (int i = 0; i < 2; i++) {
+        rounds(comm[i], 50);
+        MPI_Comm_free(&comm[i]);
+        CHECK(!MPI_Session_finalize(&session[i]));
+    }
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+/* Libraries do their last collectives while MPI_Finalize deletes what hangs on MPI_COMM_SELF. */
+static int last_collectives(MPI_Comm self, int key, void *value, void *extra)
+{
+    MPI_Datatype every_other;
+    int data[8] = {0};
+
+    (void)self, (void)key, (void)value, (void)extra;
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    if (rank == 0)
+        data[6] = 6;
+    for (int i = 0; i < 6; i++)
+        MPI_Bcast(data, 1, every_other, 0, MPI_COMM_WORLD);
+    CHECK(data[6] == 6);
+    rounds(MPI_COMM_WORLD, 10);
+    MPI_Type_free(&every_other);
+    return MPI_SUCCESS;
+}
+
+static void in_finalize(void)
+{
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_collectives, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* And in MPI_Comm_free, on the communicator that is freed. */
+static int last_call(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    one_round(comm, 3);
+    return MPI_SUCCESS;
+}
+
+static void in_comm_free(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_call, &key, NULL);
+    for (int i = 0; i < 12; i++) {
+        /* Handles are used again for communicators of other ranks. */
+        MPI_Comm comm;
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 ? rank % 2 : 0, i % 2 ? rank : -rank, &comm);
+        if (rank == 0)
+            MPI_Comm_set_attr(comm, key, NULL);
+        rounds(comm, i % 4 == 3 ? 10 : 1);
+        if (rank != 0)
+            MPI_Comm_set_attr(comm, key, NULL);
+        CHECK((i % 5 ? MPI_Comm_free : MPI_Comm_disconnect)(&comm) == MPI_SUCCESS);
+        CHECK(comm == MPI_COMM_NULL);
+    }
+    MPI_Comm_free_keyval(&key);
+    rounds(MPI_COMM_WORLD, 10);
+    /* One rank's mistake does not change where calls go. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        CHECK(MPI_Comm_free(&world) != MPI_SUCCESS);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* A session goes on when MPI_COMM_WORLD has gone. */
+static void session_outlives(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Datatype every_other;
+    int data[8] = {0};
+
+    start();
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    MPI_Group_free(&group);
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    rounds(MPI_COMM_WORLD, 10);
+    rounds(comm, 10);
+    MPI_Finalize();
+    if (rank == 0)
+        data[6] = 6;
+    MPI_Bcast(data, 1, every_other, 0, comm);
+    CHECK(data[6] == 6);
+    rounds(comm, 10);
+    MPI_Type_free(&every_other);
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+const struct weather weather_ends[] = {
+    {"aborts", aborts},
+    {"before-init", before_init},
+    {"after-finalize", after_finalize},
+    {"no-finalize", no_finalize},
+    {"no-finalize-late", no_finalize_late},
+    {"sessions", sessions},
+    {"two-sessions", two_sessions},
+    {"in-finalize", in_finalize},
+    {"in-comm-free", in_comm_free},
+    {"session-outlives", session_outlives},
+    {0},
+};
