@@ -34,6 +34,26 @@ inline Places with_unknown()
     return places;
 }
 
+/* Few ranks and many, one a core, on machines of one cache, of several, and of several packages. */
+struct Occupied {
+    int ranks;
+    bool one_cache;
+    Places places;
+};
+
+inline std::vector<Occupied> occupied()
+{
+    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
+    std::vector<Occupied> all;
+
+    for (const auto &[packages, caches, cores] : machines)
+        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
+            for (bool in_turn : {false, true})
+                all.push_back({ranks, packages == 1 && caches == 1,
+                               ranks_on(ranks, packages, caches, cores, in_turn)});
+    return all;
+}
+
 /* Where ranks can be divided into groups. */
 struct Machine {
     const char *name;

@@ -120,26 +120,22 @@ void check_bound(Choose *choose)
 
 void check_cheaper(Choose *choose)
 {
-    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
     int grouped = 0, flat = 0;
 
-    for (const auto &machine : machines)
-        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
-            for (bool in_turn : {false, true}) {
-                Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
-                collx_groups_plan chosen = plan_by(choose, places, COLLX_GROUPS_AUTO);
-                collx_groups_plan best = plan_by(choose, places, COLLX_GROUPS_ALWAYS);
-                (chosen.groups > 1 ? grouped : flat)++;
-                if (chosen.groups > 1) {
-                    EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
-                    EXPECT_EQ(chosen.time, best.time);
-                } else if (best.groups > 1) {
-                    EXPECT_GT(best.time * 10, best.flat_time * 9);
-                }
-                if (packages_of(places) > 1 && ranks >= 48) {
-                    EXPECT_GT(chosen.groups, 1) << ranks << " ranks on several packages";
-                }
-            }
+    for (const auto &[ranks, one_cache, places] : occupied()) {
+        collx_groups_plan chosen = plan_by(choose, places, COLLX_GROUPS_AUTO);
+        collx_groups_plan best = plan_by(choose, places, COLLX_GROUPS_ALWAYS);
+        (chosen.groups > 1 ? grouped : flat)++;
+        if (chosen.groups > 1) {
+            EXPECT_LE(chosen.time * 10, chosen.flat_time * 9);
+            EXPECT_EQ(chosen.time, best.time);
+        } else if (best.groups > 1) {
+            EXPECT_GT(best.time * 10, best.flat_time * 9);
+        }
+        if (packages_of(places) > 1 && ranks >= 48) {
+            EXPECT_GT(chosen.groups, 1) << ranks << " ranks on several packages";
+        }
+    }
     EXPECT_GT(grouped, 0);
     EXPECT_GT(flat, 0);
 }

@@ -153,33 +153,29 @@ TEST(BarrierPlan, LinkBetweenPackagesIsShared)
 
 TEST(BarrierPlan, ATreeIsChosenOnlyWhereItIsCheaper)
 {
-    const int machines[][3] = {{2, 1, 8}, {2, 4, 8}, {4, 2, 6}, {1, 8, 8}, {1, 1, 64}, {2, 1, 32}};
     int trees = 0, flats = 0;
 
-    for (const auto &machine : machines)
-        for (int ranks : {9, 12, 16, 31, 48, 61, 64, 100, 128})
-            for (bool in_turn : {false, true}) {
-                Places places = ranks_on(ranks, machine[0], machine[1], machine[2], in_turn);
-                Plan chosen(places), flat(places, 0, COLLX_RADIX_MAX);
-                bool tree = chosen.plan.shape.levels;
-                (tree ? trees : flats)++;
-                EXPECT_EQ(chosen.plan.flat_time, flat.plan.time);
-                if (tree) {
-                    EXPECT_LE(chosen.plan.time * 10, flat.plan.time * 9);
-                } else {
-                    EXPECT_EQ(chosen.plan.time, flat.plan.time);
-                }
-                for (int fan : {4, 8, 16, 32}) {
-                    Plan other(places, fan, COLLX_RADIX_MAX);
-                    EXPECT_LE(tree ? chosen.plan.time : flat.plan.time * 9 / 10, other.plan.time);
-                }
-                if (machine[0] == 1 && machine[1] == 1) {
-                    EXPECT_FALSE(tree) << "one cache: nothing to be gained";
-                }
-                if (packages_of(places) > 1 && ranks >= 48) {
-                    EXPECT_TRUE(tree) << ranks << " ranks on several packages";
-                }
-            }
+    for (const auto &[ranks, one_cache, places] : occupied()) {
+        Plan chosen(places), flat(places, 0, COLLX_RADIX_MAX);
+        bool tree = chosen.plan.shape.levels;
+        (tree ? trees : flats)++;
+        EXPECT_EQ(chosen.plan.flat_time, flat.plan.time);
+        if (tree) {
+            EXPECT_LE(chosen.plan.time * 10, flat.plan.time * 9);
+        } else {
+            EXPECT_EQ(chosen.plan.time, flat.plan.time);
+        }
+        for (int fan : {4, 8, 16, 32}) {
+            Plan other(places, fan, COLLX_RADIX_MAX);
+            EXPECT_LE(tree ? chosen.plan.time : flat.plan.time * 9 / 10, other.plan.time);
+        }
+        if (one_cache) {
+            EXPECT_FALSE(tree) << "one cache: nothing to be gained";
+        }
+        if (packages_of(places) > 1 && ranks >= 48) {
+            EXPECT_TRUE(tree) << ranks << " ranks on several packages";
+        }
+    }
     EXPECT_GT(trees, 0);
     EXPECT_GT(flats, 0);
 }
