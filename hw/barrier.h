@@ -71,6 +71,11 @@ struct collx_bar_ops {
      * channel can be had by others when all participants have detached. */
     int (*detach)(struct collx_bar *bar, unsigned channel);
 
+    /* Of a channel that this node has detached from, and not agreed with others since to have: 1 if
+     * other participants have not, and may still be waiting to be released.  0: it is free, or
+     * another's. */
+    int (*lingers)(struct collx_bar *bar, unsigned channel);
+
     void (*counts)(const struct collx_bar *bar, struct collx_bar_counts *counts);
     void (*close)(struct collx_bar *bar); /* detaches; NULL is fine */
 };

@@ -14,6 +14,9 @@ static struct collx_bar *bar;
 static struct collx_bar_caps own;
 static unsigned users;
 static uint64_t taken; /* channels */
+/* Those that were, as far as others may not have left them yet: the board would let this node have
+ * them anew, for it cannot tell a channel that was left from that of a job that has died. */
+static uint64_t left;
 /* Whose the port is.  Looked at before the lock, which a thread may have held that a forked child
  * has not got.  Relaxed: it orders nothing. */
 static _Atomic pid_t owner;
@@ -65,7 +68,10 @@ void collx_bar_port_close(void)
 uint64_t collx_bar_port_free(void)
 {
     pthread_mutex_lock(&mutex);
-    uint64_t channels = ((1ull << own.channels) - 1) & ~taken;
+    for (unsigned channel = 0; channel < own.channels; channel++)
+        if (left & ~taken & 1ull << channel && ops->lingers(bar, channel) == 0)
+            left &= ~(1ull << channel);
+    uint64_t channels = ((1ull << own.channels) - 1) & ~taken & ~left;
     pthread_mutex_unlock(&mutex);
     return channels;
 }
@@ -129,6 +135,7 @@ void collx_bar_port_detach(unsigned channel)
     pthread_mutex_lock(&mutex);
     ops->detach(bar, channel);
     taken &= ~(1ull << channel);
+    left |= 1ull << channel;
     pthread_mutex_unlock(&mutex);
 }
 

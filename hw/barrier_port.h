@@ -15,7 +15,8 @@ int collx_bar_port_open(struct collx_bar_caps *caps, char *why, size_t size);
 /* As often as it was opened. */
 void collx_bar_port_close(void);
 
-/* The channels that nobody in this process has, by bits.  Another process may. */
+/* The channels that nobody in this process has, nor anybody of those with whom it had them last, by
+ * bits.  Another process may. */
 uint64_t collx_bar_port_free(void);
 
 /* As in struct collx_bar_ops, while the port is open. */

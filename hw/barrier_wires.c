@@ -360,6 +360,21 @@ static int bar_detach(struct collx_bar *bar, unsigned channel)
     return error;
 }
 
+static int bar_lingers(struct collx_bar *bar, unsigned channel)
+{
+    uint64_t mask = 0;
+    int error = 0;
+
+    /* Where all take part, all have to come to take it anew. */
+    if (bar->caps.flags & COLLX_BAR_MASKS)
+        error = begin_config(bar);
+    if (!error && bar->caps.flags & COLLX_BAR_MASKS) {
+        error = collx_board_mask(&bar->wires, &bar->board, channel, &mask);
+        end_config(bar);
+    }
+    return error ? error : (int)(mask >> bar->board.self & 1);
+}
+
 static void bar_counts(const struct collx_bar *bar, struct collx_bar_counts *counts)
 {
     *counts = (struct collx_bar_counts){bar->wires.writes, bar->wires.reads};
@@ -385,6 +400,7 @@ const struct collx_bar_ops collx_barrier_wires = {
     .settle = bar_settle,
     .missing = bar_missing,
     .detach = bar_detach,
+    .lingers = bar_lingers,
     .counts = bar_counts,
     .close = bar_close,
 };

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "base/options.h"
+#include "hw/barrier_port.h"
 extern const collx_algorithm collx_barrier_hwbarrier;
 }
 
@@ -13,6 +14,8 @@ extern const collx_algorithm collx_barrier_hwbarrier;
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <sched.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -282,6 +285,59 @@ TEST_F(HwBarrier, AChildLeavesThePortAlone)
                       return "somebody else was given the channel";
                   return result.empty() ? barriers(self, 20) : result;
               }));
+}
+
+/* Who was released and has left the channel may not have it anew, for others, while somebody is
+ * still on its way out of that barrier: he would see the levels of the next one. */
+TEST(HwBarrierPort, AChannelIsFreeWhenAllHaveLeftIt)
+{
+    BOARD(board, channels, 3);
+
+    auto body = [&](unsigned node, Shared &shared) -> std::string {
+        collx_bar_caps caps;
+        char why[512] = "";
+
+        setenv("COLLX_HWBARRIER", board.spec(node).c_str(), 1);
+        collx_options_load(environ, nullptr);
+        if (collx_bar_port_open(&caps, why, sizeof why) ||
+            (node < 2 && collx_bar_port_attach(0, 3, node, why, sizeof why)))
+            return why;
+        meet(shared, 3);
+        if (node < 2 && collx_bar_port_enter(0))
+            return "cannot enter";
+        while (node == 0 && !collx_bar_port_test(0))
+            sched_yield();
+        if (node == 0) {
+            collx_bar_port_detach(0);
+            collx_bar_port_close();
+            if (collx_bar_port_open(&caps, why, sizeof why))
+                return why;
+        }
+        shared.entered[0][node] = static_cast<unsigned>(collx_bar_port_free());
+        meet(shared, 3);
+        const int both = static_cast<int>(shared.entered[0][0] & shared.entered[0][2]);
+        const unsigned channel = static_cast<unsigned>(ffs(both)) - 1;
+        if (node != 1 && collx_bar_port_attach(channel, 5, node, why, sizeof why))
+            return why;
+        meet(shared, 3);
+        if (node != 1 && collx_bar_port_enter(channel))
+            return "cannot enter the next one";
+        while (node != 1 && !collx_bar_port_test(channel))
+            sched_yield();
+        meet(shared, 3);
+        if (node == 1) {
+            if (collx_bar_port_test(0) != 1)
+                return "not released by a barrier that all have entered";
+            collx_bar_port_detach(0);
+        }
+        meet(shared, 3);
+        if (!(collx_bar_port_free() & 1))
+            return "not free when all have left it";
+        collx_bar_port_detach(channel);
+        collx_bar_port_close();
+        return "";
+    };
+    EXPECT_EQ(run_wired(3, body), "");
 }
 
 /* What shares a wire with others' barriers is released by them. */
