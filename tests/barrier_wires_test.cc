@@ -2,8 +2,10 @@
 #include "tests/wired.h"
 
 #include <cerrno>
+#include <csignal>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace
@@ -337,6 +339,33 @@ TEST(Emulated, SaysWhenTheBoardIsGone)
               -ENXIO);
     EXPECT_EQ(std::string(why),
               "the board of " + board.folder + "/board does not run; start collx-hwemu again");
+}
+
+/* Who has its wires does not die of that. */
+TEST(Emulated, MayStartAgain)
+{
+    Emulated board(wirings[0], 2);
+    RUN_OR_SKIP(board);
+    pid_t child = fork();
+    if (child == 0) {
+        Bar bar(board.spec(0));
+        if (!attached(bar, 0, 3, 0).empty())
+            _exit(1);
+        for (;;)
+            if (bar.ops.enter(bar.bar, 0) == 0)
+                while (bar.ops.test(bar.bar, 0) == 0)
+                    ;
+    }
+    usleep(20000);
+    for (int i = 0; i < 30 && board.why_not.empty(); i++) {
+        board.stop();
+        board.start();
+    }
+    EXPECT_EQ(board.why_not, "");
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, WNOHANG), 0) << "it has ended with status " << status;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
 }
 
 } // namespace

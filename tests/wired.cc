@@ -28,9 +28,14 @@ static std::string new_folder()
 Emulated::Emulated(const Wiring &wiring, unsigned nodes)
     : folder(new_folder()), wiring_(wiring), nodes_(nodes)
 {
-    const std::string program = std::string(COLLX_TEST_HWEMU) + wiring.board;
-    const std::string path = wiring.ports ? folder : folder + "/board";
-    const std::string count = "--nodes=" + std::to_string(nodes);
+    start();
+}
+
+void Emulated::start()
+{
+    const std::string program = std::string(COLLX_TEST_HWEMU) + wiring_.board;
+    const std::string path = wiring_.ports ? folder : folder + "/board";
+    const std::string count = "--nodes=" + std::to_string(nodes_);
     int out[2];
     char line[16] = "";
 
@@ -38,7 +43,7 @@ Emulated::Emulated(const Wiring &wiring, unsigned nodes)
         why_not = "no emulator: it needs verilator, Debian's package of that name";
         return;
     }
-    if (wiring.ports && access("/dev/fuse", R_OK | W_OK)) {
+    if (wiring_.ports && access("/dev/fuse", R_OK | W_OK)) {
         why_not = "no right to /dev/fuse";
         return;
     }
@@ -49,7 +54,7 @@ Emulated::Emulated(const Wiring &wiring, unsigned nodes)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         dup2(out[1], 1);
         execl(program.c_str(), program.c_str(), count.c_str(), path.c_str(),
-              wiring.ports ? "--ports" : nullptr, nullptr);
+              wiring_.ports ? "--ports" : nullptr, nullptr);
         _exit(127);
     }
     close(out[1]);
@@ -59,7 +64,7 @@ Emulated::Emulated(const Wiring &wiring, unsigned nodes)
         process_ = -1;
         why_not = "the emulator does not start, by exit code " +
                   std::to_string(WEXITSTATUS(status)) +
-                  (wiring.ports ? ": FUSE cannot mount here, or was not there to build it" : "");
+                  (wiring_.ports ? ": FUSE cannot mount here, or was not there to build it" : "");
     }
     close(out[0]);
 }

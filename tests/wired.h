@@ -32,6 +32,7 @@ class Emulated
     std::string why_not; /* "" if it runs: why this cannot be tried here */
     std::string spec(unsigned node) const;
     void stop();
+    void start(); /* again */
     const std::string folder;
 
   private:

@@ -101,13 +101,15 @@ int serve_file(Board &board, const std::string &path)
     }
     const size_t bytes = emulator_bytes(board.nodes, Board::outs, Board::ins);
     void *map = MAP_FAILED;
-    if (!ftruncate(fd, 0) && !posix_fallocate(fd, 0, static_cast<off_t>(bytes)))
+    /* Not made shorter: nodes may still have it from the last time, and would get SIGBUS. */
+    if (!posix_fallocate(fd, 0, static_cast<off_t>(bytes)))
         map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
         std::fprintf(stderr, "collx-hwemu: no room for %s: %s\n", path.c_str(),
                      std::strerror(errno));
         return 1;
     }
+    std::memset(map, 0, bytes);
     auto &file = *static_cast<emulator_file *>(map);
     file.nodes = board.nodes;
     file.channels = Board::channels;
