@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct collx_port {
@@ -52,6 +53,7 @@ static int mmio_open(struct collx_port **port, const struct collx_wire_spec *spe
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     struct collx_port *new = malloc(sizeof *new);
+    struct stat status;
 
     if (!new)
         return -ENOMEM;
@@ -64,6 +66,10 @@ static int mmio_open(struct collx_port **port, const struct collx_wire_spec *spe
                  "cannot open %s: %s; `lspci -v` finds the card, and a udev rule gives a group the "
                  "right to it",
                  spec->device, strerror(-error));
+    }
+    if (!error && !fstat(new->fd, &status) && S_ISREG(status.st_mode) && !status.st_size) {
+        error = -EINVAL; /* it can be mapped, but not touched */
+        snprintf(why, size, "%s is empty; `lspci -v` finds the card", spec->device);
     }
     if (!error && fcntl(new->fd, F_OFD_SETLK, &lock)) {
         error = -EBUSY;

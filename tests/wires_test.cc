@@ -175,4 +175,15 @@ TEST_F(Registers, HaveTheWires)
     collx_wires_close(&second);
 }
 
+/* A file that is no card's would be SIGBUS. */
+TEST_F(Registers, AreInTheFile)
+{
+    collx_wires wires;
+    const std::string spec = std::string("mmio:") + path;
+
+    ASSERT_EQ(ftruncate(fd, 0), 0);
+    EXPECT_EQ(collx_wires_open(&wires, spec.c_str(), why, sizeof why), -EINVAL);
+    EXPECT_NE(std::string(why).find("is empty"), std::string::npos) << why;
+}
+
 } // namespace
