@@ -81,6 +81,7 @@ int collx_group_create(struct collx_group **group, const struct collx_group_conf
         return -ENOMEM;
     }
     made->config = *config;
+    made->owner = getpid();
     snprintf(made->name, sizeof made->name, "%s", config->name ? config->name : "group");
     error = collx_group_setup(made, why, size);
     /* After a driver has loaded what it needs, so that this runs before that ends. */
@@ -200,7 +201,7 @@ void collx_group_destroy(struct collx_group *group)
 {
     const int keep = errno;
 
-    if (!group)
+    if (!group || group->owner != getpid())
         return;
     while (group->attached_count) {
         struct collx_group_attached *attached = &group->attached[--group->attached_count];

@@ -147,7 +147,7 @@ COLLX_GROUP_API int collx_group_allreduce_by(struct collx_group *group, const vo
 COLLX_GROUP_API char *collx_group_describe(const struct collx_group *group, const char *collective,
                                            char *text, size_t size);
 
-/* Local, does not wait for others.  NULL is fine. */
+/* Local, does not wait for others.  NULL is fine.  In a forked child it does nothing. */
 COLLX_GROUP_API void collx_group_destroy(struct collx_group *group);
 
 #ifdef __cplusplus

@@ -6,6 +6,8 @@
 #include "group/group.h"
 #include "policies/policy.h"
 
+#include <sys/types.h>
+
 /* An algorithm at work. */
 struct collx_group_attached {
     const struct collx_algorithm *algorithm;
@@ -27,6 +29,7 @@ enum { COLLX_GROUP_NAME = 64 };
 
 struct collx_group {
     struct collx_group_config config;
+    pid_t owner; /* who made it; a forked child has not got its memory */
     char name[COLLX_GROUP_NAME];
     struct collx_team team;
     struct collx_facts facts;

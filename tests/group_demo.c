@@ -231,6 +231,30 @@ static void try_arguments(struct collx_group *group)
     CHECK(collx_group_allreduce_by(group, &x, &x, 1, sizeof x, NULL, NULL) == -EINVAL);
 }
 
+/* A child has no part in the group, whatever it does when it ends: its own memory, which may lie
+ * where its parent has that of the group, stays, and so does the group. */
+static void try_child(struct collx_group *group)
+{
+    enum { PIECE = 65536, PIECES = 256 };
+    int status;
+
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        char *piece[PIECES];
+        for (int i = 0; i < PIECES; i++) {
+            piece[i] =
+                mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memset(piece[i], i, PIECE);
+        }
+        collx_group_destroy(group);
+        for (int i = 0; i < PIECES * PIECE; i++)
+            CHECK(piece[i / PIECE][i % PIECE] == (char)(i / PIECE));
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 static int run(int node_size, size_t max_bytes)
 {
     const char *sockets = getenv("GROUP_DEMO_SOCKETS");
@@ -259,6 +283,7 @@ static int run(int node_size, size_t max_bytes)
     fflush(stdout);
     look_at_descriptors();
     try_barrier(group);
+    try_child(group);
     for (size_t bytes = 0; bytes <= max_bytes; bytes = bytes ? 3 * bytes : 1) {
         try_bcast(group, bytes);
         try_allreduce(group, bytes & ~(size_t)15);
