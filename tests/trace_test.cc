@@ -398,6 +398,21 @@ TEST(Trace, EarlierRunIsReplacedARunningOneIsNot)
     EXPECT_EQ(files, 2u);
 }
 
+// Opening it would be to wait until somebody writes to it.
+TEST(Trace, PipeOfTheSameName)
+{
+    TraceFolder folder;
+    std::filesystem::create_directory(folder.path);
+    ASSERT_EQ(mkfifo(folder.file(0).c_str(), 0666), 0);
+    EXPECT_EQ(in_process([&] {
+                  alarm(10);
+                  open_or_die(trace_setup(folder, 0, 1));
+                  collx_recorder.close();
+              }),
+              0);
+    EXPECT_TRUE(open_trace(folder.file(0)));
+}
+
 // A program that no launcher starts, or the launcher of another MPI, is a job of its own: several
 // at once do not take each other's names.
 TEST(Trace, ProcessesThatAreAloneAreJobsOfTheirOwn)

@@ -121,7 +121,8 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
 static bool in_use(const char *path, const struct collx_trace_header *mine)
 {
     struct collx_trace_header header;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* Not to be kept waiting by a FIFO of that name. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 
     if (fd < 0)
         return false;
