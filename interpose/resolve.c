@@ -210,18 +210,23 @@ static void fill_tables(void)
     }
 }
 
+/* Where libcollx.so was when it was loaded.  Its name may be relative, and the program may have
+ * gone to another folder since. */
+static void find_folder(void)
+{
+    char origin[2 * sizeof folder] = "."; /* of a relative name and what it is relative to */
+    struct link_map *self;
+    Dl_info info;
+
+    if (dladdr1((void *)collx_resolve, &info, (void **)&self, RTLD_DL_LINKMAP))
+        dlinfo(self, RTLD_DI_ORIGIN, origin);
+    snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, origin);
+}
+
 static void resolve(void)
 {
-    Dl_info self;
-
     mpi = find_mpi();
-    if (dladdr((void *)collx_resolve, &self) && self.dli_fname) {
-        const char *slash = strrchr(self.dli_fname, '/');
-        if (slash)
-            snprintf(folder, sizeof folder, "%.*s", (int)(slash - self.dli_fname), self.dli_fname);
-        else
-            snprintf(folder, sizeof folder, ".");
-    }
+    find_folder();
     if (!mpi)
         warn("an MPI function was called, but no MPI shared library is loaded (is the program "
              "linked with a static one?); it runs without collx");

@@ -373,11 +373,13 @@ def mpi_library():
     return Path(found[2])
 
 
-def from_python(folder, library, initialiser):
+def from_python(folder, library, initialiser, first="", preload=collx):
     """Calls of two ranks by route, of a program that loads a library with all its functions itself;
-    `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`."""
+    `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`; `first`: what
+    it does before."""
     program = folder / "program.py"
     program.write_text(f"""import ctypes
+{first}
 library = ctypes.CDLL("{library}", ctypes.RTLD_GLOBAL)
 process = ctypes.CDLL(None)
 try:
@@ -392,7 +394,8 @@ print("good")
 """)
     trace = folder / "trace"
     good(mpi.run(2, ["/usr/bin/python3", program],
-                 {"LD_PRELOAD": collx, "COLLX_TRACE": trace, "COLLX_AT_ONCE": "on"})).expect_quiet()
+                 {"LD_PRELOAD": preload, "COLLX_TRACE": trace, "COLLX_AT_ONCE": "on"},
+                 cwd=build)).expect_quiet()
     return Report(build, trace)
 
 
@@ -409,6 +412,13 @@ def init_past_collx(folder):
     report = from_python(folder, mpi_library(), "library")
     check(report.calls() == 2 * 50, f"{report.calls()} calls of 100 were traced")
     check(report.code == 0, report.err)
+
+
+def relative_library(folder):
+    """What lies beside libcollx.so is found, wherever the program has gone meanwhile."""
+    calls = from_python(folder, mpi_library(), "process", "import os; os.chdir('/')",
+                        preload="./libcollx.so").calls(route="shm")
+    check(calls == 2 * 50, f"{calls} calls of 100 were routed")
 
 
 main([
@@ -455,5 +465,6 @@ main([
     ("no memory left to share", no_memory_left),
     ("another version", another_version),
     ("no adapter", no_adapter),
+    ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
 ] + ([("an MPI library of another name", another_name)] if mpi_name == "mpich" else []))
