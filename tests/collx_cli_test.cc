@@ -128,6 +128,7 @@ TEST(CollxInfo, ShowsAlgorithmsAndAdapters)
             << adapter << info.out;
     EXPECT_FALSE(info.has("libcollx-policy.so")) << "no adapter";
     EXPECT_FALSE(info.has("  libcollx-topology.so")) << "no adapter";
+    EXPECT_FALSE(info.has("  libcollx-group.so")) << "no adapter";
 }
 
 TEST(CollxInfo, ShowsPackagesAndCaches)

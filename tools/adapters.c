@@ -86,7 +86,8 @@ void collx_print_adapters(void)
     if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
             /* These lie there as well, and are for every MPI. */
-            if (strstr(found.gl_pathv[i], "/libcollx-policy.so") ||
+            if (strstr(found.gl_pathv[i], "/libcollx-group.so") ||
+                strstr(found.gl_pathv[i], "/libcollx-policy.so") ||
                 strstr(found.gl_pathv[i], "/" COLLX_TOPOLOGY_LIBRARY) ||
                 strstr(found.gl_pathv[i], "/libcollx-trace.so"))
                 continue;
