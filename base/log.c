@@ -13,6 +13,7 @@ void collx_warn(const char *format, ...)
     va_start(args, format);
     int length = 7 + vsnprintf(text + 7, sizeof text - 8, format, args);
     va_end(args);
+    collx_text_clean(text, '?');
     if (length > (int)sizeof text - 2)
         length = (int)sizeof text - 2;
     text[length++] = '\n';
@@ -21,4 +22,17 @@ void collx_warn(const char *format, ...)
     ssize_t written = write(STDERR_FILENO, text, (size_t)length);
     (void)written;
     errno = keep;
+}
+
+void collx_text_clean(char *text, char instead)
+{
+    for (unsigned char before = 0; *text; before = (unsigned char)*text++) {
+        unsigned char c = (unsigned char)*text;
+        bool second = before == 0xc2 && c >= 0x80 && c < 0xa0;
+
+        if (second)
+            text[-1] = instead;
+        if (second || c < ' ' || c == 0x7f)
+            *text = instead;
+    }
 }

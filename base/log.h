@@ -19,4 +19,9 @@ void collx_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
             collx_warn(__VA_ARGS__);                                                               \
     } while (0)
 
+/* What others have written, files or people or programs, may stand in a message, but not take hold
+ * of a terminal, or begin a line: put `instead` for each control character, those of U+0080 to
+ * U+009F in UTF-8 among them. */
+void collx_text_clean(char *text, char instead);
+
 #endif

@@ -1,6 +1,7 @@
 #include "policies/yaml.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@ static void say(struct collx_yaml *yaml, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    collx_text_clean(message, '?');
     yaml->report(yaml->ctx, message);
 }
 

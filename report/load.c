@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +25,7 @@ void collx_problem_add(struct collx_summary *summary, const char *format, ...)
     va_end(args);
     if (length < 0)
         return;
+    collx_text_clean(text, '?'); /* names of files are in it */
     if (collx_array_grow(&summary->problems, summary->problems_count, sizeof text))
         summary->problems[summary->problems_count++] = text;
     else

@@ -1,6 +1,7 @@
 /* Values and options: how they are written, and what is said about them. */
 extern "C" {
 #include "base/error.h"
+#include "base/log.h"
 #include "base/options.h"
 }
 
@@ -232,6 +233,15 @@ TEST(Options, ComeFromAPolicyWhereItMaySetThem)
     EXPECT_STREQ(why, "'spim' is not an option; did you mean 'spin'?");
     EXPECT_EQ(collx_option_set("adapter", "x", why, sizeof why), COLLX_EINVALID);
     EXPECT_STREQ(why, "'adapter' cannot be set in a policy; set COLLX_ADAPTER in the environment");
+}
+
+/* What programs call their communicators, for instance. */
+TEST(Log, NothingControlsATerminal)
+{
+    testing::internal::CaptureStderr();
+    collx_warn("the ranks of %s", "\x1b[31ma\nb\x7f\xc2\x9b\xc2\xa0\xe2\x89\xa4");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "collx: the ranks of ?[31ma?b???\xc2\xa0\xe2\x89\xa4\n");
 }
 
 } // namespace

@@ -371,6 +371,7 @@ TEST(Report, MixedUpFiles)
     record_pair(folder);
     std::filesystem::copy_file(folder.file(1), folder.path + "/rank-000009.collx");
     std::ofstream(folder.path + "/foreign.collx") << "something else";
+    std::ofstream(folder.path + "/a\x1b[2J\nb.collx") << "something else";
     std::ofstream(folder.path + "/notes.txt") << "not looked at";
     record(
         folder, 4, 8, [] {}, 0xbad);
@@ -381,7 +382,8 @@ TEST(Report, MixedUpFiles)
     EXPECT_EQ(csv(run.out)[0]["time_ns"], "14000000");
     for (const char *part :
          {"rank-000009.collx: of rank 1, like rank-000001.collx, and not counted",
-          "foreign.collx: not a collx trace", "rank-000004.collx: of another job, begun 2023-11-1",
+          "foreign.collx: not a collx trace", "a?[2J?b.collx: not a collx trace",
+          "rank-000004.collx: of another job, begun 2023-11-1",
           "--job 0000000000000bad shows that one"})
         EXPECT_NE(run.err.find(part), std::string::npos) << part << " in:\n" << run.err;
 

@@ -1,6 +1,7 @@
 #include "trace/reader.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,20 +78,6 @@ static bool add_string(struct strings *strings, const struct collx_trace_record 
     return true;
 }
 
-/* A text goes to terminals: no control characters, nor those of U+0080 to U+009F in UTF-8. */
-static void clean(char *text, char instead)
-{
-    for (unsigned char before = 0; *text; before = (unsigned char)*text++) {
-        unsigned char c = (unsigned char)*text;
-        bool second = before == 0xc2 && c >= 0x80 && c < 0xa0;
-
-        if (second)
-            text[-1] = instead;
-        if (second || c < ' ' || c == 0x7f)
-            *text = instead;
-    }
-}
-
 /* What is defined again is known better than before. */
 static bool set_text(char **text, const char *value)
 {
@@ -98,7 +85,7 @@ static bool set_text(char **text, const char *value)
 
     if (!copy)
         return false;
-    clean(copy, '?');
+    collx_text_clean(copy, '?');
     free(*text);
     *text = copy;
     return true;
@@ -225,7 +212,7 @@ static bool survey(struct collx_trace *trace)
 static void clean_field(char *text, size_t size)
 {
     text[size - 1] = 0;
-    clean(text, ' ');
+    collx_text_clean(text, ' ');
 }
 
 static int check_header(struct collx_trace *trace, off_t size, char *why, size_t why_size)
