@@ -204,6 +204,17 @@ struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key
     return mark ? (struct collx_place){mark->line + 1, mark->column + 1 - sign} : key;
 }
 
+/* Whether it is one, which was said then. */
+static bool is_alias(struct collx_yaml *yaml, struct fy_node *node, struct collx_place place)
+{
+    if (!node || !fy_node_is_alias(node))
+        return false;
+    collx_yaml_complain(yaml, place,
+                        "*name is an alias in YAML, which a policy cannot use; put quotes "
+                        "around what begins with *");
+    return true;
+}
+
 bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
                      char *text, size_t size)
 {
@@ -211,12 +222,8 @@ bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx
     size_t length = 0;
     const char *scalar;
 
-    if (node && fy_node_is_alias(node)) {
-        collx_yaml_complain(yaml, place,
-                            "*name is an alias in YAML, which a policy cannot use; put quotes "
-                            "around what begins with *");
+    if (is_alias(yaml, node, place))
         return false;
-    }
     if (node && !fy_node_is_scalar(node)) {
         collx_yaml_complain(yaml, place, "one value has to stand here, not a list or keys");
         return false;
@@ -243,18 +250,24 @@ bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx
 bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
                            const char *what, const char *form)
 {
+    struct collx_place place = collx_yaml_place(node, key);
+
     if (node && fy_node_is_mapping(node))
         return true;
-    collx_yaml_complain(yaml, collx_yaml_place(node, key), "%s has to be %s", what, form);
+    if (!is_alias(yaml, node, place))
+        collx_yaml_complain(yaml, place, "%s has to be %s", what, form);
     return false;
 }
 
 bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
                         const char *what, const char *form)
 {
+    struct collx_place place = collx_yaml_place(node, key);
+
     if (node && fy_node_is_sequence(node))
         return true;
-    collx_yaml_complain(yaml, collx_yaml_place(node, key), "%s has to be %s", what, form);
+    if (!is_alias(yaml, node, place))
+        collx_yaml_complain(yaml, place, "%s has to be %s", what, form);
     return false;
 }
 

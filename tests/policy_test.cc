@@ -128,6 +128,12 @@ const Case words[] = {
     {" - match: { comm: *world }\n   use: shm\n",
      "3:19: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
      "with *"},
+    {" - &all { use: shm, match: { bytes: 1 } }\n - *all\n",
+     "4:4: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
+     "with *"},
+    {" - match: *all\n   use: shm\n",
+     "3:11: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
+     "with *"},
     {" - use: \"\\e[31mshm\\n\"\n",
      "3:9: '?[31mshm?' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
     {" - match: ranks\n   use: shm\n", "3:11: match has to be keys, such as { bytes: ..8KiB }"},
