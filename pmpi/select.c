@@ -142,6 +142,13 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
     return choose(selection, COLLX_BCAST, call);
 }
 
+/* Up to so many elements MPI takes buffers that are the same as in place; more it refuses. */
+#ifdef MPICH
+enum { SAME_UP_TO = 0 };
+#else
+enum { SAME_UP_TO = 1 };
+#endif
+
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_datatype room;
@@ -156,14 +163,10 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     if (call->sbuf == MPI_IN_PLACE) {
         call->sbuf = call->rbuf;
-    } else if (type != &room && call->bytes) {
-#ifdef MPICH
-        /* MPICH refuses buffers that are the same; Open MPI takes it as in place. */
-        if (call->sbuf == call->rbuf)
-            return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-#endif
-        if (!call->sbuf)
-            return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    } else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO) {
+        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    } else if (type != &room && call->bytes && !call->sbuf) {
+        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return choose(slot->state, COLLX_ALLREDUCE, call);

@@ -7,6 +7,7 @@
 
 static int in[4], out[4];
 static MPI_Datatype uncommitted, derived;
+static MPI_Op user;
 
 static const struct cf_library collx = {
     .barrier = MPI_Barrier,
@@ -48,6 +49,10 @@ CALL(allreduce_band_double, allreduce(in, out, 1, MPI_DOUBLE, MPI_BAND, comm))
 CALL(allreduce_max_complex, allreduce(in, out, 1, MPI_C_FLOAT_COMPLEX, MPI_MAX, comm))
 CALL(allreduce_into_in_place, allreduce(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_replace, allreduce(in, out, 1, MPI_INT, MPI_REPLACE, comm))
+CALL(allreduce_same_buffer, allreduce(in, in, 2, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_same_buffer_pair, allreduce(in, in, 2, MPI_SHORT_INT, MPI_MINLOC, comm))
+CALL(allreduce_same_buffer_derived, allreduce(in, in, 2, derived, user, comm))
+CALL(allreduce_empty_same_buffer, allreduce(in, in, 0, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_no_op_of_rma, allreduce(in, out, 1, MPI_INT, MPI_NO_OP, comm))
 CALL(allreduce_empty_into_in_place, allreduce(in, MPI_IN_PLACE, 0, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_no_comm, allreduce(in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL))
@@ -66,7 +71,7 @@ CALL(bcast_empty_no_type, bcast(in, 0, MPI_DATATYPE_NULL, 0, comm))
 #else
 /* Where Open MPI looks away, and crashes or does what it likes. */
 CALL(bcast_null, bcast(NULL, 1, MPI_INT, 0, comm))
-CALL(allreduce_same_buffer, allreduce(in, in, 1, MPI_INT, MPI_SUM, comm))
+CALL(allreduce_one_same_buffer, allreduce(in, in, 1, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_from_null, allreduce(NULL, out, 1, MPI_INT, MPI_SUM, comm))
 CALL(allreduce_to_null, allreduce(in, NULL, 1, MPI_INT, MPI_SUM, comm))
 #endif
@@ -102,6 +107,10 @@ static const struct {
     CASE(allreduce_max_complex),
     CASE(allreduce_into_in_place),
     CASE(allreduce_replace),
+    CASE(allreduce_same_buffer),
+    CASE(allreduce_same_buffer_pair),
+    CASE(allreduce_same_buffer_derived),
+    CASE(allreduce_empty_same_buffer),
     CASE(allreduce_no_op_of_rma),
     CASE(allreduce_empty_into_in_place),
     CASE(allreduce_no_comm),
@@ -118,11 +127,17 @@ static const struct {
     CASE(bcast_empty_no_type),
 #else
     CASE(bcast_null),
-    CASE(allreduce_same_buffer),
+    CASE(allreduce_one_same_buffer),
     CASE(allreduce_from_null),
     CASE(allreduce_to_null),
 #endif
 };
+
+/* What it leaves in the buffer is not looked at. */
+static void do_nothing(void *invec, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)invec, (void)inout, (void)count, (void)type;
+}
 
 /* What the error handler was told. */
 static int handled, handled_class;
@@ -215,6 +230,7 @@ void cf_test_errors(void)
     MPI_Type_vector(2, 1, 2, MPI_INT, &uncommitted);
     MPI_Type_contiguous(2, MPI_INT, &derived);
     MPI_Type_commit(&derived);
+    MPI_Op_create(do_nothing, 1, &user);
 
     comm = cf_world_dup();
     returned(comm);
@@ -223,6 +239,7 @@ void cf_test_errors(void)
 
     MPI_Type_free(&uncommitted);
     MPI_Type_free(&derived);
+    MPI_Op_free(&user);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, world);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, self);
     MPI_Errhandler_free(&world);
