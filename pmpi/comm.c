@@ -193,6 +193,19 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     return &collx_comm_unknown;
 }
 
+int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler)
+{
+    int error = pmpi.Comm_get_errhandler(comm, handler);
+
+    return error ? error : pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+}
+
+void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler)
+{
+    pmpi.Comm_set_errhandler(comm, *handler);
+    pmpi.Errhandler_free(handler);
+}
+
 void collx_comm_name(struct collx_comm *comm)
 {
     int length = 0;

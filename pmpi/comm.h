@@ -122,6 +122,11 @@ void collx_comm_free_install(void);
 /* Whether this thread is freeing that communicator just now. */
 bool collx_comm_is_going(MPI_Comm comm);
 
+/* Until unhush(), errors on the program's communicator come back to us: an MPI that has no
+ * communicator left for us must not end the program for it.  0 or an MPI error. */
+int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler);
+void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler);
+
 /* Read the communicator's name, and make a label of it. */
 void collx_comm_name(struct collx_comm *comm);
 

@@ -20,18 +20,15 @@ int collx_messages_open(struct collx_comm *comm)
 
     if (comm->has_messages)
         return MPI_SUCCESS;
-    /* An MPI that has no communicator left for us must not end the program for it. */
-    int error = pmpi.Comm_get_errhandler(comm->comm, &handler);
+    int error = collx_comm_hush(comm->comm, &handler);
     if (error)
         return error;
-    pmpi.Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN);
     error = pmpi.Comm_group(comm->comm, &group);
     if (!error) {
         error = pmpi.Comm_create(comm->comm, group, &comm->messages);
         pmpi.Group_free(&group);
     }
-    pmpi.Comm_set_errhandler(comm->comm, handler);
-    pmpi.Errhandler_free(&handler);
+    collx_comm_unhush(comm->comm, &handler);
     if (error)
         return error;
     pmpi.Comm_set_errhandler(comm->messages, MPI_ERRORS_RETURN);

@@ -1,5 +1,7 @@
 #include "pmpi/progress.h"
 
+#include "pmpi/comm.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,28 +17,40 @@ static pthread_mutex_t self_lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm self;
 static bool made;
 
-int collx_self_init(MPI_Comm comm)
+/* A communicator of this rank alone, out of `comm`: a program with sessions has no MPI_COMM_SELF.
+ */
+static int make_self(MPI_Comm comm)
 {
     MPI_Group all, own;
-    int error = MPI_SUCCESS, rank;
+    MPI_Errhandler handler;
+    int rank, error = collx_comm_hush(comm, &handler);
+
+    if (error)
+        return error;
+    error = pmpi.Comm_group(comm, &all);
+    if (!error) {
+        pmpi.Comm_rank(comm, &rank);
+        error = pmpi.Group_incl(all, 1, &rank, &own);
+        pmpi.Group_free(&all);
+    }
+    if (!error) {
+        error = pmpi.Comm_create_group(comm, own, 0, &self);
+        pmpi.Group_free(&own);
+    }
+    collx_comm_unhush(comm, &handler);
+    if (!error)
+        pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN);
+    return error;
+}
+
+int collx_self_init(MPI_Comm comm)
+{
+    int error = MPI_SUCCESS;
 
     pthread_mutex_lock(&self_lock);
-    if (!made) {
-        error = pmpi.Comm_group(comm, &all);
-        if (!error) {
-            pmpi.Comm_rank(comm, &rank);
-            error = pmpi.Group_incl(all, 1, &rank, &own);
-            if (!error) {
-                error = pmpi.Comm_create_group(comm, own, 0, &self);
-                pmpi.Group_free(&own);
-            }
-            pmpi.Group_free(&all);
-        }
-        if (!error) {
-            pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN);
-            made = true;
-        }
-    }
+    if (!made)
+        error = make_self(comm);
+    made = made || !error;
     pthread_mutex_unlock(&self_lock);
     return error;
 }

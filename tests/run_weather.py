@@ -461,6 +461,7 @@ main([
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("10,000 communicators", communicators),
+    ("no communicator left", simple("no-communicator", expect_route=False, ranks=2)),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
     ("another version", another_version),
