@@ -91,10 +91,12 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool du
     if (error)
         return error;
     if (hello->collx[0] & hello->collx[1]) {
+        static bool said;
         if (comm->rank == 0)
-            collx_warn("the ranks of %s run different versions of collx, so its collectives stay "
-                       "with the MPI library. Use one installation for all ranks",
-                       comm->label);
+            collx_warn_once(&said,
+                            "the ranks of %s run different versions of collx, so its collectives "
+                            "stay with the MPI library. Use one installation for all ranks",
+                            comm->label);
         return COLLX_EUNFIT;
     }
     return hello->cannot ? COLLX_EUNFIT : 0;
@@ -150,11 +152,14 @@ static void plan(struct collx_setup *setup)
             collx_policy_plan(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
                               &setup->refused, setup->choice[kind], COLLX_CHOICES);
         if (setup->count[kind] < 0) {
+            static bool said;
             if (comm->rank == 0)
-                collx_warn("the policy %s divides %s on %s into more than %d ranges, so it stays "
-                           "with the MPI library. Use fewer rules",
-                           setup->policy->source, collx_kind_name((unsigned)kind), comm->team.name,
-                           COLLX_CHOICES);
+                collx_warn_once(
+                    &said,
+                    "the policy %s divides %s on %s into more than %d ranges, so it stays "
+                    "with the MPI library. Use fewer rules",
+                    setup->policy->source, collx_kind_name((unsigned)kind), comm->team.name,
+                    COLLX_CHOICES);
             setup->count[kind] = 0;
         }
     }

@@ -7,7 +7,7 @@
 
 void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
 {
-    static bool node_said, comm_said;
+    static bool node_said, comm_said, other_said;
     const int bit = __builtin_ctzll(errors);
     const size_t kib = size / 1024;
 
@@ -27,13 +27,14 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
                         "it; COLLX_VERBOSE=1 tells which",
                         comm->label, kib);
     else
-        collx_warn("the ranks of %s cannot share %zu KiB of memory (%s), so its collectives go "
-                   "another way. %s",
-                   comm->label, kib, strerror(bit),
-                   bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
-                   : bit == EFBIG ? "The limit on the size of files (ulimit -f) holds "
-                                    "for shared memory, too"
-                                  : "collx info tells what shm needs");
+        collx_warn_once(&other_said,
+                        "the ranks of %s cannot share %zu KiB of memory (%s), so its collectives "
+                        "go another way, and so it may be with others. %s",
+                        comm->label, kib, strerror(bit),
+                        bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
+                        : bit == EFBIG ? "The limit on the size of files (ulimit -f) holds "
+                                         "for shared memory, too"
+                                       : "collx info tells what shm needs");
 }
 
 static void explain_line(void *ctx, const char *line)

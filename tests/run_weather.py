@@ -336,6 +336,11 @@ def no_memory_left(folder):
     said_once(result, "COLLX_MEMORY is used up")
 
 
+def no_files(folder):
+    """What is in the way of one communicator mostly is in the way of thousands."""
+    said_once(good(job("no-files")), "cannot share", "Too many open files")
+
+
 def no_adapter(folder):
     result = good(job("plain", {"COLLX_ADAPTER": folder / "nothing.so"}))
     said_once(result, "runs without collx")
@@ -464,6 +469,7 @@ main([
     ("no communicator left", simple("no-communicator", expect_route=False, ranks=2)),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
+    ("no more files may be opened", no_files),
     ("another version", another_version),
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),

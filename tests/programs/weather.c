@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -203,6 +204,29 @@ static void no_communicator(void)
     rounds(MPI_COMM_WORLD, 50);
     finish();
 #endif
+}
+
+/* The program has as many files open as it may. */
+static void no_files(void)
+{
+    struct rlimit limit;
+    int spare, most = 0;
+
+    start();
+    CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+    while ((spare = dup(0)) >= 0 && spare < 200)
+        most = spare;
+    limit.rlim_cur = (rlim_t)most;
+    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+    for (int i = 0; i < 5; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        rounds(comm, 20);
+        MPI_Comm_free(&comm);
+    }
+    for (; most > 100; most--)
+        close(most);
+    finish();
 }
 
 static void *thread(void *comm)
@@ -424,6 +448,7 @@ static const struct weather weather_calls[] = {
     {"exec", exec_away},
     {"communicators", communicators},
     {"no-communicator", no_communicator},
+    {"no-files", no_files},
     {"threads", threads},
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
