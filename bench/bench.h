@@ -86,7 +86,8 @@ extern struct own own;
 void routes_prepare(void);
 /* After it.  Finds the MPI library's functions. */
 void routes_find_own(void);
-/* `peers`: components of Open MPI to compare with, besides its choice; "" for none. */
+/* `peers`: components of Open MPI to compare with, besides its choice; "" for none, NULL for "sm"
+ * where there is one. */
 void routes_init(const char *peers);
 void routes_finish(void);
 

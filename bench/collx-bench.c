@@ -7,9 +7,11 @@
  */
 #include "bench/bench.h"
 
+#include "base/hash.h"
 #include "base/parse.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,6 @@ static struct {
     .sizes = {1, 16 << 20},
     .step = 2,
     .manner = {.seconds = 60, .batch_us = 300},
-    .peers = "sm",
 };
 
 void fail(const char *format, ...)
@@ -238,6 +239,19 @@ static bool write_files(const struct point *points, int count)
     return true;
 }
 
+/* All ranks make the same calls, so they have to be asked for the same. */
+static void compare_arguments(int argc, char **argv)
+{
+    uint64_t own_hash = COLLX_HASH_START, first;
+
+    for (int i = 1; i < argc; i++)
+        own_hash = collx_hash(own_hash, argv[i], strlen(argv[i]) + 1);
+    first = own_hash;
+    own.Bcast(&first, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (first != own_hash)
+        fail("rank %d has other arguments than rank 0; give all ranks the same", machine.rank);
+}
+
 int main(int argc, char **argv)
 {
     static struct point points[POINTS_MOST];
@@ -250,6 +264,7 @@ int main(int argc, char **argv)
     MPI_Init(NULL, NULL);
     routes_find_own();
     machine_init();
+    compare_arguments(argc, argv);
     int count = make_points(points);
     if (options.overhead) {
         if (machine.size > 1)
@@ -264,6 +279,10 @@ int main(int argc, char **argv)
             if (options.csv)
                 good = write_files(points, count);
         }
+    }
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "collx-bench: cannot write what was measured: %s\n", strerror(errno));
+        good = false;
     }
     routes_finish();
     machine_finish();

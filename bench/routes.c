@@ -232,14 +232,34 @@ static void listen_to(int route)
     own.Bcast(runs[route], (int)sizeof runs[route], MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
+#ifdef OPEN_MPI
+/* It takes any word for the component to prefer.  Each that it has has a priority. */
+static bool is_component(const char *peer)
+{
+    char name[NAME_MOST + 32];
+    int level, index;
+
+    snprintf(name, sizeof name, "coll_%s_priority", peer);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+    bool found = MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS;
+    MPI_T_finalize();
+    return found;
+}
+#endif
+
 static void add_peers(const char *peers)
 {
-    char *list = strdup(peers), *keep = NULL;
+    char *list = strdup(peers ? peers : "sm"), *keep = NULL;
     MPI_Info info;
 
 #ifdef OPEN_MPI
     MPI_Info_create(&info);
     for (char *peer = strtok_r(list, ",", &keep); peer; peer = strtok_r(NULL, ",", &keep)) {
+        if (!is_component(peer) && !peers)
+            continue;
+        if (!is_component(peer))
+            fail("Open MPI has no component '%s' for collectives; ompi_info lists those it has",
+                 peer);
         MPI_Info_set(info, "ompi_comm_coll_preference", peer);
         add("mpi:", peer, true, info);
     }

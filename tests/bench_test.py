@@ -104,6 +104,13 @@ def mistakes_are_told(folder):
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
     check(re.fullmatch(r"collx-bench \d[\d.]+\n", run([bench, "--version"]).expect().out), "no version")
+    result = mpi.mpirun(library, 1, [bench, *SHORT, ":", "-n", 1, bench, *SHORT, "--batch=20"])
+    check(result.code != 0 and "rank 1 has other arguments than rank 0" in result.err, result.err)
+    if name == "openmpi":
+        result = mpi.mpirun(library, 1, [bench, *SHORT, "--peers=sm,nosuch"])
+        check(result.code != 0 and "no component 'nosuch' for collectives" in result.err, result.err)
+    result = run(["sh", "-c", f"'{bench}' --time=0.2 --collectives=barrier >/dev/full"])
+    check(result.code != 0 and "No space left on device" in result.err, f"{result.code}\n{result.err}")
     # What was measured is printed, and then the job fails.
     result = mpi.mpirun(library, 1, [bench, *SHORT, "--csv=/nowhere/a.csv"])
     check(result.code != 0 and "cannot write /nowhere/a.csv" in result.err and "barrier" in result.out,
