@@ -125,9 +125,9 @@ static inline void collx_wait_for(struct collx_team *team, struct collx_flag *fl
                         value);
 }
 
-/* Wait for the flags of all other ranks, `stride` bytes apart.  Our own has been posted by then,
- * and to look at it would be to wait until that post has got through to the line: a whole trip
- * more. */
+/* Wait for the flags of all other ranks, `stride` bytes apart.  Our own has to be posted by then: a
+ * long wait looks at it, too.  A short one does not, for that would be to wait until the post has
+ * got through to the line: a whole trip more. */
 static inline void collx_wait_others(struct collx_team *team, struct collx_flag *flags,
                                      size_t stride, uint64_t value, const char *what)
 {
