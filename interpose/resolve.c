@@ -228,8 +228,10 @@ static void resolve(void)
     mpi = find_mpi();
     find_folder();
     if (!mpi)
-        warn("an MPI function was called, but no MPI shared library is loaded (is the program "
-             "linked with a static one?); it runs without collx");
+        warn(
+            "an MPI function was called, but no MPI shared library is loaded (is the program "
+            "linked with a static one, or with -lcollx but without -Wl,--no-as-needed before it?); "
+            "it runs without collx");
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
         route[i] = real[i];
