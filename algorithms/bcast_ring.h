@@ -15,38 +15,25 @@
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
  * and looks at their flags only then.
  *
- * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself.  One of a few times as
- * many may go on in lines that have a number each, too.  Whoever comes when they are there fetches
- * all of them at the same time; and the root posts the first one at once, not when it has copied
- * all, so that it need not fetch that back from who waits for it: 64 bytes take 0.13 us then
- * instead of 0.22 where two ranks come at the same moment.  Not in a crowd: there a rank that has
- * got one of the lines might wait for the next with the CPU that the root needs.
+ * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself; one of a few times as
+ * many may go on in numbered lines (numbered.h).
  */
 #ifndef COLLX_BCAST_RING_H
 #define COLLX_BCAST_RING_H
 
-#include "algorithms/shm.h"
+#include "algorithms/numbered.h"
 
+/* For small messages, and for chunks of long ones. */
 enum {
-    /* For small messages, and for chunks of long ones. */
     COLLX_SMALL_SLOTS = 16,
     COLLX_SMALL_BYTES = 4096,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
-    /* Lines of a slot that have a number each, beside that of the flag, in rings that have them. */
-    COLLX_RING_LINES = 4,
-    COLLX_RING_LINED = (1 + COLLX_RING_LINES) * COLLX_INLINE,
 };
-
-struct collx_ring_line {
-    _Alignas(COLLX_LINE_LEAST) _Atomic uint64_t value; /* the last chunk that was in it */
-    unsigned char payload[COLLX_INLINE];
-};
-_Static_assert(sizeof(struct collx_ring_line) == 64, "an array of them has one a cache line");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
-    struct collx_ring_line *line; /* [slots][COLLX_RING_LINES]; NULL: it has none */
+    struct collx_numbered *lines; /* [slots]; NULL: it has none */
     unsigned char *data;          /* [slots][bytes] */
     struct collx_flag *done;      /* one a rank: the chunk that it has finished with */
     uint64_t chunk;               /* the last one that we have finished with */
@@ -59,10 +46,9 @@ struct collx_ring {
 /* `lined`: short chunks go in numbered lines. */
 static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined)
 {
-    const size_t lines = lined ? COLLX_RING_LINES : 0;
+    const size_t lines = lined ? sizeof(struct collx_numbered) : 0;
 
-    return (slots + (size_t)ranks) * sizeof(struct collx_flag) +
-           slots * (lines * sizeof(struct collx_ring_line) + bytes);
+    return (slots + (size_t)ranks) * sizeof(struct collx_flag) + slots * (lines + bytes);
 }
 
 /* `memory`: collx_ring_space() bytes, the same on all ranks, zeroed.  Returns what follows them. */
@@ -73,9 +59,9 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
     collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
-    ring->line = lined ? (struct collx_ring_line *)(ring->done + ranks) : NULL;
-    ring->data = lined ? (unsigned char *)(ring->line + slots * COLLX_RING_LINES)
-                       : (unsigned char *)(ring->done + ranks);
+    ring->lines = lined ? (struct collx_numbered *)(ring->done + ranks) : NULL;
+    ring->data =
+        lined ? (unsigned char *)(ring->lines + slots) : (unsigned char *)(ring->done + ranks);
     return ring->data + (size_t)slots * bytes;
 }
 
@@ -134,72 +120,16 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
 static inline bool collx_ring_lined(const struct collx_team *team, const struct collx_ring *ring,
                                     size_t bytes)
 {
-    return bytes > COLLX_INLINE && bytes <= COLLX_RING_LINED && ring->line && !team->crowded;
-}
-
-static inline struct collx_ring_line *collx_ring_lines(const struct collx_ring *ring, uint64_t e)
-{
-    return ring->line + e % ring->slots * COLLX_RING_LINES;
-}
-
-/* What of `bytes` bytes goes into, or comes from, one line. */
-static inline void collx_ring_line_copy(unsigned char *to, const unsigned char *from, size_t bytes)
-{
-    if (bytes >= COLLX_INLINE)
-        memcpy(to, from, COLLX_INLINE);
-    else
-        collx_copy_small(to, from, bytes);
-}
-
-/* 2, where it is lined. */
-static inline void collx_ring_put_lines(const struct collx_team *team, struct collx_ring *ring,
-                                        uint64_t e, const unsigned char *from, size_t bytes)
-{
-    static const unsigned char zeros[COLLX_RING_LINED];
-    struct collx_flag *flag = &ring->slot[e % ring->slots];
-    struct collx_ring_line *line = collx_ring_lines(ring, e);
-
-    from = from ? from : zeros;
-    memcpy(flag->payload, from, COLLX_INLINE);
-    collx_flag_post(team, flag, e);
-    for (size_t at = COLLX_INLINE; at < bytes; at += COLLX_INLINE, line++) {
-        collx_ring_line_copy(line->payload, from + at, bytes - at);
-        /* Release: pairs with the acquire in collx_ring_line_reached; without it the number could
-         * be seen before what it numbers. */
-        atomic_store_explicit(&line->value, e, memory_order_release);
-    }
-}
-
-static inline bool collx_ring_line_reached(const struct collx_ring_line *line, uint64_t e)
-{
-    return atomic_load_explicit(&line->value, memory_order_acquire) >= e;
-}
-
-/* The root has stopped between two lines. */
-void collx_ring_wait_line(struct collx_team *team, const struct collx_ring_line *line, uint64_t e,
-                          int root);
-
-/* 3, where it is lined, when the flag says e. */
-static inline void collx_ring_get_lines(struct collx_team *team, const struct collx_ring *ring,
-                                        uint64_t e, int root, unsigned char *to, size_t bytes)
-{
-    const struct collx_ring_line *line = collx_ring_lines(ring, e);
-
-    if (!to)
-        return;
-    memcpy(to, ring->slot[e % ring->slots].payload, COLLX_INLINE);
-    for (size_t at = COLLX_INLINE; at < bytes; at += COLLX_INLINE, line++) {
-        if (__builtin_expect(!collx_ring_line_reached(line, e), 0))
-            collx_ring_wait_line(team, line, e, root);
-        collx_ring_line_copy(to + at, line->payload, bytes - at);
-    }
+    return ring->lines && collx_numbered_suits(team, bytes);
 }
 
 /* 1 to 4 for one chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
 static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
                                          void *buf, size_t bytes)
 {
-    uint64_t e = ++ring->chunk;
+    static const unsigned char zeros[COLLX_NUMBERED_MOST];
+    const uint64_t e = ++ring->chunk;
+    const unsigned at = e % ring->slots;
     const bool lined = collx_ring_lined(team, ring, bytes);
 
     if (team->rank == root) {
@@ -209,13 +139,15 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
             ring->all_done = collx_ring_done(ring, team->size);
         }
         if (lined) /* 2 */
-            collx_ring_put_lines(team, ring, e, buf, bytes);
+            collx_numbered_put(team, &ring->slot[at], &ring->lines[at], e, buf ? buf : zeros,
+                               bytes);
         else
             collx_ring_put(team, ring, e, buf, bytes, &ring->copier);
     } else {
-        collx_wait_for(team, &ring->slot[e % ring->slots], e, root, "Bcast"); /* 3 */
-        if (lined)
-            collx_ring_get_lines(team, ring, e, root, buf, bytes);
+        collx_wait_for(team, &ring->slot[at], e, root, "Bcast"); /* 3 */
+        if (lined && buf)
+            collx_numbered_get(team, &ring->slot[at], &ring->lines[at], e, root, "Bcast", buf,
+                               bytes);
         else
             collx_ring_get(ring, e, buf, bytes, &ring->copier);
     }
@@ -239,12 +171,11 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
         next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
             size_t each = collx_ring_chunk(ring, bytes);
-            if (collx_ring_lined(team, ring, each)) {
-                collx_claim(team, &ring->slot[e % ring->slots], COLLX_LINE_LEAST);
-                collx_claim(team, collx_ring_lines(ring, e), each - COLLX_INLINE);
-            } else {
+            if (collx_ring_lined(team, ring, each))
+                collx_numbered_claim(team, &ring->slot[e % ring->slots],
+                                     &ring->lines[e % ring->slots], each);
+            else
                 collx_claim(team, collx_ring_at(ring, e, each), each);
-            }
         }
 }
 
