@@ -9,15 +9,16 @@
 #define COLLX_ALLREDUCE_SHARES_H
 
 #include "algorithms/allreduce_plan.h"
-#include "algorithms/shm.h"
+#include "algorithms/numbered.h"
 
-/* Of one rank, in two rounds; what is longer than COLLX_INLINE lies in the data behind, `room`
- * bytes for each round. */
+/* Of one rank, in two rounds; what is longer than COLLX_INLINE goes on in numbered lines
+ * (numbered.h) or lies in the data behind, `room` bytes for each round. */
 struct collx_share {
     struct collx_flag line[2];
+    _Alignas(COLLX_LINE) struct collx_numbered more[2];
     unsigned char data[];
 };
-_Static_assert(sizeof(struct collx_share) == 2 * COLLX_LINE, "data begins on a line");
+_Static_assert(sizeof(struct collx_share) % COLLX_LINE == 0, "data begins on a line");
 
 /* Another group's share, and its copy in ours, which we write. */
 struct collx_relayed {
@@ -85,6 +86,29 @@ static inline void collx_shares_wait(struct collx_team *team, const struct collx
         collx_shares_wait_long(team, shares, share, rank, round);
 }
 
+/* In numbered lines: put ours there, and post it. */
+static inline void collx_shares_put_numbered(const struct collx_team *team,
+                                             const struct collx_shares *shares, uint64_t round,
+                                             const unsigned char *from, size_t bytes)
+{
+    struct collx_share *own = collx_share_of(shares, team->rank);
+
+    collx_numbered_put(team, collx_share_flag(own, round), &own->more[round & 1], round, from,
+                       bytes);
+}
+
+/* Likewise: wait for that of `rank`, and copy it together. */
+static inline void collx_shares_get_numbered(struct collx_team *team,
+                                             const struct collx_shares *shares, int rank,
+                                             uint64_t round, unsigned char *to, size_t bytes)
+{
+    struct collx_share *share = collx_share_of(shares, rank);
+
+    collx_shares_wait(team, shares, share, rank, round);
+    collx_numbered_get(team, collx_share_flag(share, round), &share->more[round & 1], round, rank,
+                       "Allreduce", to, bytes);
+}
+
 /* Copy what we relay in this round, each when it is there. */
 void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
                         size_t bytes);
@@ -97,6 +121,16 @@ static inline void collx_shares_claim(const struct collx_team *team,
     struct collx_share *own = collx_share_of(shares, team->rank);
 
     collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);
+}
+
+static inline void collx_shares_claim_numbered(const struct collx_team *team,
+                                               const struct collx_shares *shares, uint64_t round,
+                                               size_t bytes)
+{
+    struct collx_share *own = collx_share_of(shares, team->rank);
+
+    round++;
+    collx_numbered_claim(team, collx_share_flag(own, round), &own->more[round & 1], bytes);
 }
 
 #endif

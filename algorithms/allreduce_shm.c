@@ -12,6 +12,9 @@
  * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as
  * true of what a relay writes: it has seen e from everybody in (3).
  *
+ * Flat, vectors of a few lines go in numbered ones (numbered.h): then (1) posts after the first,
+ * and (3) copies each share together before it combines.
+ *
  * Rounds are counted over all calls, and all ranks count alike.
  *
  * Larger vectors go one of two ways, through shared memory (allreduce_pipe.c) or, where the kernel
@@ -26,7 +29,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ELEMENT_MOST = 4096 };
+enum {
+    ELEMENT_MOST = 4096,
+    /* Bytes for one share that has come in numbered lines: whole ones. */
+    GATHERED = (COLLX_NUMBERED_MOST + COLLX_LINE_LEAST - 1) / COLLX_LINE_LEAST * COLLX_LINE_LEAST,
+};
+_Static_assert((int)GATHERED <= (int)COLLX_WORK_LEAST, "there is room for each rank's");
 
 struct allreduce {
     struct collx_team *team;
@@ -48,6 +56,19 @@ static inline const void *operand(struct allreduce *state, int rank, uint64_t ro
         return mine;
     collx_shares_wait(state->team, &state->shares, share, rank, round);
     return collx_share_data(&state->shares, share, round, bytes);
+}
+
+/* Combine what state->work.from has of everybody, unless there has been an error. */
+static int combine_all(struct allreduce *state, struct collx_call *call, int error)
+{
+    struct collx_team *team = state->team;
+    unsigned char result[ELEMENT_MOST];
+
+    if (!error)
+        error = collx_combine(team, call, state->work.from, call->count, result);
+    if (!error)
+        error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
+    return error;
 }
 
 /* Compiled for each, since being flat should cost no look at what else could be. */
@@ -83,16 +104,50 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
             left = call->rbuf;
         }
     } else {
-        unsigned char result[ELEMENT_MOST];
         for (int rank = 0; rank < team->size; rank++)
             state->work.from[rank] =
                 (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
-        if (!error)
-            error = collx_combine(team, call, state->work.from, call->count, result);
-        if (!error)
-            error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
+        error = combine_all(state, call, error);
     }
     collx_shares_claim(team, shares, round, bytes); /* 4 */
+    return error;
+}
+
+/* Where the share of `rank` is copied together. */
+static unsigned char *gathered(const struct allreduce *state, int rank)
+{
+    return state->work.operand + (size_t)rank * GATHERED;
+}
+
+static int run_numbered(struct allreduce *state, struct collx_call *call)
+{
+    struct collx_team *team = state->team;
+    struct collx_shares *shares = &state->shares;
+    const size_t bytes = call->bytes;
+    const uint64_t round = ++state->round;
+    unsigned char **from = state->work.from;
+    unsigned char *mine = (unsigned char *)(uintptr_t)call->sbuf;
+    int error = 0;
+
+    if (!call->contiguous) { /* 1 */
+        mine = gathered(state, team->rank);
+        error = team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, mine);
+    }
+    collx_shares_put_numbered(team, shares, round, mine, bytes);
+    for (int rank = 0; rank < team->size; rank++) { /* 3 */
+        from[rank] = rank == team->rank ? mine : gathered(state, rank);
+        if (rank != team->rank)
+            collx_shares_get_numbered(team, shares, rank, round, from[rank], bytes);
+    }
+    if (call->reduce) {
+        /* In place, the result would come before the operand that lies there has been used. */
+        if (mine == call->rbuf && team->rank > 0)
+            from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);
+        error = collx_combine(team, call, from, call->count, call->rbuf);
+    } else {
+        error = combine_all(state, call, error);
+    }
+    collx_shares_claim_numbered(team, shares, round, bytes); /* 4 */
     return error;
 }
 
@@ -119,9 +174,11 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 static inline __attribute__((always_inline)) int run(struct allreduce *state,
                                                      struct collx_call *call, bool in_groups)
 {
-    if (__builtin_expect(call->bytes <= state->small_bytes, 1))
-        return call->bytes ? run_small(state, call, in_groups) : 0;
-    return run_large(state, call);
+    if (__builtin_expect(call->bytes > state->small_bytes, 0))
+        return run_large(state, call);
+    if (!in_groups && collx_numbered_suits(state->team, call->bytes))
+        return run_numbered(state, call);
+    return call->bytes ? run_small(state, call, in_groups) : 0;
 }
 
 static int run_flat(struct collx_slot *slot, struct collx_call *call)

@@ -2,11 +2,16 @@
  * algorithms/allreduce_shm.c), which reads each slot when its flag is there, and algorithms/meet.h
  * (MEET), which waits for all flags first, and what has been told may be read until the next round.
  *
+ * LINED: what is told in a round goes on in a numbered line beside that of the flag, or does not, as
+ * Spin likes (algorithms/numbered.h).
+ *
  * What is read is what was told in this round, and nobody overwrites what may still be read.
  *
  * ok: RANKS=2 CALLS=6
  * ok: RANKS=3 CALLS=4
  * ok: RANKS=4 CALLS=3
+ * ok: RANKS=2 CALLS=6 LINED
+ * ok: RANKS=3 CALLS=3 LINED
  * ok: RANKS=2 CALLS=6 MEET
  * ok: RANKS=3 CALLS=4 MEET
  * ok: RANKS=4 CALLS=3 MEET
@@ -17,20 +22,32 @@
  * fails: assertion: RANKS=2 CALLS=3 POST_FIRST    the flag is posted before the data is there
  * fails: assertion: RANKS=3 CALLS=3 NOT_ALL       the last rank is not waited for
  * fails: assertion: RANKS=3 CALLS=4 BOOLEAN       flags tell that a slot is full, not of which round
+ * fails: assertion: RANKS=2 CALLS=3 LINED ONE_SLOT
+ * fails: assertion: RANKS=2 CALLS=2 LINED FLAG_ALONE    nobody looks at the line's number
+ * fails: assertion: RANKS=2 CALLS=2 LINED LINE_FIRST    the line is numbered before its data is there
  */
 #ifdef ONE_SLOT
 #define SLOTS 1
 #else
 #define SLOTS 2
 #endif
-/* A flag in each slot, which tells of every other round alone. */
-#define FLAGS (RANKS * SLOTS)
+/* A flag in each slot, which tells of every other round alone, and the number of its line. */
+#define SHARES (RANKS * SLOTS)
 #define MOST CALLS
+#ifdef LINED
+#define FLAGS (2 * SHARES)
+#define KINDS 2
+byte lined[CALLS + 1]; /* 1: no, 2: yes, 0: nobody has said yet */
+byte line[SHARES];
+#else
+#define FLAGS SHARES
+#endif
 #include "flags.pml"
 
-byte data[FLAGS];
+byte data[SHARES];
 #define TORN 255
 #define slot(rank) ((rank) * SLOTS + round % SLOTS)
+#define number(rank) (SHARES + slot(rank))
 #ifdef NOT_ALL
 #define TOLD (RANKS - 1)
 #else
@@ -62,6 +79,52 @@ inline tell()
 #endif
 }
 
+inline choose()
+{
+    atomic {
+        if
+        :: lined[round] == 0 -> lined[round] = 1
+        :: lined[round] == 0 -> lined[round] = 2
+        :: else
+        fi
+    }
+}
+
+inline tell_line()
+{
+    if
+    :: lined[round] == 2 ->
+#ifdef LINE_FIRST
+        post(_pid, number(_pid), round);
+#endif
+        if
+        :: round > SLOTS -> all_seen(_pid, 1, round - SLOTS)
+        :: else
+        fi;
+        line[slot(_pid)] = TORN;
+        d_step {
+            line[slot(_pid)] = round;
+            knows[_pid].written[RANKS + _pid] = round
+        }
+#ifndef LINE_FIRST
+        post(_pid, number(_pid), round)
+#endif
+    :: else
+    fi
+}
+
+inline use_line(rank)
+{
+    if
+    :: lined[round] == 2 && rank != _pid ->
+#ifndef FLAG_ALONE
+        wait_for(_pid, number(rank), round);
+#endif
+        assert(knows[_pid].written[RANKS + rank] >= round && line[slot(rank)] == round)
+    :: else
+    fi
+}
+
 inline listen(rank)
 {
     if
@@ -83,12 +146,19 @@ active [RANKS] proctype rank()
     :: round < CALLS ->
         round++;
         tell();
+#ifdef LINED
+        choose();
+        tell_line();
+#endif
         other = 0;
         do
         :: other < RANKS ->
             listen(other);
 #ifndef MEET
             use(other);
+#endif
+#ifdef LINED
+            use_line(other);
 #endif
             other++
         :: else -> break
@@ -99,6 +169,9 @@ active [RANKS] proctype rank()
         :: other < RANKS -> use(other); other++
         :: else -> break
         od;
+#endif
+#ifdef LINED
+        knows[_pid].seen[RANKS + _pid] = round;
 #endif
         knows[_pid].seen[_pid] = round
     :: else -> break

@@ -1,8 +1,8 @@
-/* Bcast's ring: a root that stops between the lines of a message. */
+/* Messages in lines that have a number each: a rank that stops between two of them. */
 #include "tests/team.h"
 
 extern "C" {
-#include "tests/ring_view.h"
+#include "tests/numbered_view.h"
 extern const collx_algorithm collx_bcast_shm;
 }
 
@@ -15,9 +15,14 @@ extern const collx_algorithm collx_bcast_shm;
 namespace
 {
 
-TEST(Ring, WaitsForARootThatStopsInAMessageAndSaysSo)
+class Numbered : public testing::TestWithParam<int>
 {
-    const size_t bytes = 200, space = ring_view_space();
+};
+
+TEST_P(Numbered, WaitsForWhoStopsInAMessageAndSaysSo)
+{
+    const numbered_view &view = numbered_views[GetParam()];
+    const size_t bytes = 200, space = view.space();
     void *memory = aligned_alloc(128, (space + 127) / 128 * 128);
     std::atomic<uint32_t> said{0};
 
@@ -26,18 +31,18 @@ TEST(Ring, WaitsForARootThatStopsInAMessageAndSaysSo)
     testing::internal::CaptureStderr();
     EXPECT_EQ("", run_team(&collx_bcast_shm, 2, Ranks::threads, false, [&](Rank &self) {
                   unsigned char buf[bytes];
-                  const bool root = self.team.rank == 0;
+                  const bool tells = self.team.rank == 0;
 
                   for (size_t i = 0; i < bytes; i++)
-                      buf[i] = root ? static_cast<unsigned char>(i + 1) : 0;
+                      buf[i] = tells ? static_cast<unsigned char>(i + 1) : 0;
                   self.team.stall_ms = 20;
                   self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
-                  if (root) {
-                      ring_view_begin(&self.team, memory, buf);
+                  if (tells) {
+                      view.begin(&self.team, memory, buf);
                       while (!said)
                           usleep(1000);
                   }
-                  if (ring_view_pass(&self.team, memory, 0, buf, bytes))
+                  if (view.pass(&self.team, memory, buf, bytes))
                       return std::string("it does not go in lines");
                   for (size_t i = 0; i < bytes; i++)
                       if (buf[i] != static_cast<unsigned char>(i + 1))
@@ -45,8 +50,13 @@ TEST(Ring, WaitsForARootThatStopsInAMessageAndSaysSo)
                   return std::string();
               }));
     std::string text = testing::internal::GetCapturedStderr();
-    EXPECT_NE(text.find("s in MPI_Bcast for rank 0. Have they stopped"), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string("s in ") + view.name + " for rank 0. Have they stopped"),
+              std::string::npos)
+        << text;
     free(memory);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Numbered, testing::Range(0, static_cast<int>(NUMBERED_VIEWS)),
+                         [](const auto &info) { return numbered_views[info.param].name + 4; });
 
 } // namespace

@@ -1,0 +1,74 @@
+#include "tests/numbered_view.h"
+
+#include "algorithms/allreduce_shares.h"
+#include "algorithms/bcast_ring.h"
+
+static void begin(struct collx_team *team, struct collx_flag *flag, const unsigned char *from)
+{
+    memcpy(flag->payload, from, COLLX_INLINE);
+    collx_flag_post(team, flag, 1);
+}
+
+static struct collx_ring ring_at(void *memory)
+{
+    struct collx_ring ring;
+
+    collx_ring_init(&ring, memory, 2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+    return ring;
+}
+
+static size_t ring_space(void)
+{
+    return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+}
+
+static void ring_begin(struct collx_team *team, void *memory, const unsigned char *from)
+{
+    begin(team, &ring_at(memory).slot[1], from);
+}
+
+static int ring_pass(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes)
+{
+    struct collx_ring ring = ring_at(memory);
+
+    if (!collx_ring_lined(team, &ring, bytes))
+        return -1;
+    collx_ring_pass(team, &ring, 0, (char *)buf, bytes);
+    return 0;
+}
+
+static const struct collx_groups_plan flat = {.groups = 1};
+
+static size_t shares_space(void)
+{
+    return collx_shares_space(&flat, 2, 1);
+}
+
+static void shares_begin(struct collx_team *team, void *memory, const unsigned char *from)
+{
+    struct collx_shares shares;
+
+    if (!collx_shares_init(&shares, &flat, team, memory))
+        begin(team, collx_share_flag(collx_share_of(&shares, 0), 1), from);
+    collx_shares_finish(&shares);
+}
+
+static int shares_pass(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes)
+{
+    struct collx_shares shares;
+    int error = collx_shares_init(&shares, &flat, team, memory);
+
+    if (!error && !collx_numbered_suits(team, bytes))
+        error = -1;
+    if (!error && team->rank == 0)
+        collx_shares_put_numbered(team, &shares, 1, buf, bytes);
+    else if (!error)
+        collx_shares_get_numbered(team, &shares, 0, 1, buf, bytes);
+    collx_shares_finish(&shares);
+    return error;
+}
+
+const struct numbered_view numbered_views[NUMBERED_VIEWS] = {
+    {"MPI_Bcast", ring_space, ring_begin, ring_pass},
+    {"MPI_Allreduce", shares_space, shares_begin, shares_pass},
+};
