@@ -99,8 +99,8 @@ struct collx_mpi_ops {
                     const struct collx_seg_ops **ops, struct collx_net **net,
                     struct collx_seg_caps *caps, char *why, size_t size);
     /* Make transfer() possible for this team, with up to `messages` messages at once.  Called from
-     * connect() alone, by all ranks; where it fails it may have worked on others.  Mandatory for
-     * algorithms that have connect(). */
+     * connect() alone, by all ranks; where it fails it may have worked on others.  -ENOTSUP: there
+     * is nothing that sends messages.  Mandatory for algorithms that have connect(). */
     int (*listen)(void *ctx, int messages);
     /* Send and receive these messages, all at the same time; back when all that is received is
      * there and all that was sent may be changed.

@@ -41,6 +41,14 @@ def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
     return case
 
 
+def says_why(text):
+    def case(_folder):
+        result = run([demo, 2, 0, 100], {"GROUP_DEMO_SOCKETS": "0", "COLLX_VERBOSE": "1"}).expect()
+        check(text in result.err and "MPI library" not in result.err, result.err)
+
+    return case
+
+
 def fails(rules, says):
     def case(folder):
         result = run([demo, 2, 0], {k: str(v) for k, v in policy(folder, *rules).items()}).expect(1)
@@ -72,5 +80,7 @@ main([
         4, 1, {"barrier": r"^nx \(.* cross by sisci\)", "bcast": r"^nx \(.* crosses by sisci\)",
                "allreduce": r"^nx \([^()]* crosses by sisci\)$"}, fail=10,
         env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
+    ("nothing to send messages by", says_why(
+        "ordered of allreduce cannot be used on demo: there is no way to send messages")),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])
