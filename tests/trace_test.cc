@@ -268,6 +268,39 @@ TEST(Trace, FileSizeLimitOfTheShell)
     EXPECT_NE(problem_of(trace).find(strerror(EFBIG)), std::string::npos);
 }
 
+// A program that closes all descriptors, as daemons do, gets files of its own under their numbers.
+TEST(Trace, FilesOfTheProgramAreLeftAlone)
+{
+    TraceFolder folder;
+    const std::string own = folder.root + "/own";
+    std::string said;
+    ASSERT_EQ(in_process_with_stderr(
+                  [&] {
+                      open_or_die(trace_setup(folder, 0, 1));
+                      uint32_t comm = trace_comm(1, 0, 1, "");
+                      for (int fd = 3; fd < 100; fd++)
+                          close(fd);
+                      for (int fd = 3; fd < 100; fd++)
+                          if (open(own.c_str(), O_RDWR | O_CREAT, 0666) != fd)
+                              _exit(3);
+                      if (write(99, "own", 3) != 3)
+                          _exit(4);
+                      for (uint32_t i = 0; i < 10000; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                      for (int fd = 3; fd < 100; fd++)
+                          if (fcntl(fd, F_GETFD) < 0)
+                              _exit(5);
+                  },
+                  &said),
+              0);
+    EXPECT_EQ(std::filesystem::file_size(own), 3u);
+    EXPECT_NE(said.find(strerror(EBADF)), std::string::npos) << said;
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_GT(trace->events, 4000u);
+}
+
 TEST(Trace, FullDisk)
 {
     TraceFolder folder;

@@ -33,6 +33,15 @@ static int grow(int fd, uint64_t from, uint64_t size)
     return -error;
 }
 
+/* A program that becomes a daemon closes what it finds open; under our number it may have a file of
+ * its own since, which is none of our business. */
+static bool is_open(const struct collx_trace_writer *writer)
+{
+    struct stat now;
+
+    return !fstat(writer->fd, &now) && now.st_dev == writer->device && now.st_ino == writer->file;
+}
+
 static void unmap_window(struct collx_trace_writer *writer)
 {
     uint64_t lead = (uintptr_t)writer->window % (uint64_t)sysconf(_SC_PAGESIZE);
@@ -51,6 +60,8 @@ static int next_window(struct collx_trace_writer *writer)
         size = (writer->limit - at) / COLLX_TRACE_RECORD * COLLX_TRACE_RECORD;
     if (!size)
         return LIMIT_REACHED;
+    if (!is_open(writer))
+        return -EBADF;
     int error = grow(writer->fd, at, at + size);
     if (error)
         return error;
@@ -78,10 +89,11 @@ static void stop(struct collx_trace_writer *writer, int error)
     header->stop_errno = error < 0 ? (uint32_t)-error : 0;
     /* All ranks reach the limit at about the same time: one speaks for them, the report for all. */
     if (error < 0)
-        collx_warn_once(&said,
-                        "tracing stops here, the program goes on: cannot extend %s: %s; make room, "
-                        "or set COLLX_TRACE to a folder with more of it",
-                        writer->path, strerror(-error));
+        collx_warn_once(&said, "tracing stops here, the program goes on: cannot extend %s: %s; %s",
+                        writer->path, strerror(-error),
+                        error == -EBADF
+                            ? "let the program close no descriptors that it has not opened"
+                            : "make room, or set COLLX_TRACE to a folder with more of it");
     else if (header->world_rank <= 0)
         collx_warn_once(&said,
                         "tracing stops here, the program goes on: %s has reached the limit of "
@@ -150,6 +162,7 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
                             const struct collx_trace_header *header, char *why, size_t size)
 {
     char name[128], fresh[sizeof writer->path], other[sizeof writer->path];
+    struct stat status = {0};
     int error = -ENAMETOOLONG;
 
     if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_RECORD) {
@@ -188,7 +201,9 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     writer->first = writer->next = writer->end = 0;
     writer->window = NULL;
     writer->header = MAP_FAILED;
-    error = grow(writer->fd, 0, COLLX_TRACE_HEADER);
+    error = fstat(writer->fd, &status) ? -errno : grow(writer->fd, 0, COLLX_TRACE_HEADER);
+    writer->device = status.st_dev;
+    writer->file = status.st_ino;
     if (!error) {
         writer->header =
             mmap(NULL, COLLX_TRACE_HEADER, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
@@ -222,8 +237,10 @@ void collx_trace_writer_finish(struct collx_trace_writer *writer, uint64_t end_n
     if (writer->header) {
         int keep = errno;
         writer->header->end_ns = end_ns;
-        if (writer->window) {
+        const bool ours = is_open(writer);
+        if (writer->window)
             unmap_window(writer);
+        if (ours && writer->next < writer->end) {
             /* If this fails the file keeps some zeros at its end, which mean nothing. */
             int kept = ftruncate(writer->fd,
                                  (off_t)(COLLX_TRACE_HEADER + writer->next * COLLX_TRACE_RECORD));
@@ -231,7 +248,8 @@ void collx_trace_writer_finish(struct collx_trace_writer *writer, uint64_t end_n
         }
         munmap(writer->header, COLLX_TRACE_HEADER);
         writer->header = NULL;
-        close(writer->fd);
+        if (ours)
+            close(writer->fd);
         errno = keep;
     }
     pthread_mutex_unlock(&writer->lock);

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct collx_trace_writer {
     pthread_mutex_t lock; /* protects what follows */
@@ -18,7 +19,9 @@ struct collx_trace_writer {
     struct collx_trace_record *window; /* NULL: writing has stopped */
     uint64_t first, next, end; /* records: the window's first, the next one, past its last */
     uint64_t limit;
-    int fd;
+    int fd; /* as long as it is that file: the program may close descriptors that are not its own */
+    dev_t device;
+    ino_t file;
     char path[4096];
 };
 
