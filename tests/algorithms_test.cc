@@ -476,4 +476,18 @@ INSTANTIATE_TEST_SUITE_P(All, Refused,
                                     std::to_string(std::get<1>(info.param));
                          });
 
+TEST(Team, LeavesOutWhatAnAlgorithmDoesNotTake)
+{
+    collx_algorithm limited = *collx_algorithm_find(COLLX_BCAST, "shm");
+
+    limited.takes = [](const void *, const collx_call *call) { return call->bytes <= 8; };
+    EXPECT_EQ("", run_team(&limited, 2, Ranks::processes, false, [](Rank &self) {
+                  char buf[9] = "";
+                  if (self.bcast(buf, 8, 0))
+                      return "an error";
+                  self.bcast(buf, 9, 0);
+                  return "what it does not take was called";
+              }));
+}
+
 } // namespace

@@ -255,8 +255,11 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
         wrong = std::string("connect failed: ") + why;
     self.team.places = nullptr; /* they were for that alone */
     self.team.node = nullptr;
-    if (wrong.empty())
-        wrong = run.body(self);
+    try {
+        if (wrong.empty())
+            wrong = run.body(self);
+    } catch (const NotTaken &) {
+    }
     algorithm->detach(self.slot.state);
     if (wrong.empty() && !self.abandoned && !is_swept())
         wrong = "something still waits to be undone";
@@ -265,11 +268,18 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
 
 } // namespace
 
+int Rank::carry_out(collx_call &call)
+{
+    if (algorithm->takes && !algorithm->takes(slot.state, &call))
+        throw NotTaken();
+    return slot.run(&slot, &call);
+}
+
 int Rank::barrier()
 {
     collx_call call = {};
 
-    return slot.run(&slot, &call);
+    return carry_out(call);
 }
 
 int Rank::bcast(void *buf, size_t bytes, int root, bool contiguous)
@@ -282,7 +292,7 @@ int Rank::bcast(void *buf, size_t bytes, int root, bool contiguous)
     call.elem_bytes = contiguous ? 1 : 4;
     call.count = static_cast<int64_t>(bytes / call.elem_bytes);
     call.bytes = static_cast<size_t>(call.count) * call.elem_bytes;
-    return slot.run(&slot, &call);
+    return carry_out(call);
 }
 
 int Rank::sum(const int64_t *send, int64_t *receive, int64_t count)
@@ -297,7 +307,7 @@ int Rank::sum(const int64_t *send, int64_t *receive, int64_t count)
     call.bytes = static_cast<size_t>(count) * sizeof *send;
     call.op_kind = COLLX_OP_SUM;
     call.reduce = collx_reduce_kernel(COLLX_OP_SUM, COLLX_ELEM_I64);
-    return slot.run(&slot, &call);
+    return carry_out(call);
 }
 
 int Rank::compose(const Affine *send, Affine *receive, int64_t count)
@@ -310,7 +320,7 @@ int Rank::compose(const Affine *send, Affine *receive, int64_t count)
     call.count = count;
     call.bytes = static_cast<size_t>(count) * sizeof *send;
     call.op_kind = COLLX_OP_USER;
-    return slot.run(&slot, &call);
+    return carry_out(call);
 }
 
 void forbid_cma()

@@ -31,6 +31,11 @@ struct Affine {
 
 Affine after(const Affine &first, const Affine &second);
 
+/* Thrown by a call that the algorithm does not take, on all ranks alike: there is no MPI library
+ * here to carry it out.  It ends the body of each of them. */
+struct NotTaken {
+};
+
 /* One rank's view of a team with one algorithm attached. */
 struct Rank {
     collx_team team;
@@ -43,6 +48,9 @@ struct Rank {
     int sum(const int64_t *send, int64_t *receive, int64_t count);
     /* By the lender's reduction, on elements that have to be packed. */
     int compose(const Affine *send, Affine *receive, int64_t count);
+
+  private:
+    int carry_out(collx_call &call);
 };
 
 enum class Ranks { processes, threads };
