@@ -22,10 +22,13 @@ schema = json.loads((folder / "policy.schema.json").read_text())
 jsonschema.Draft7Validator.check_schema(schema)
 validator = jsonschema.Draft7Validator(schema)
 failed = 0
+refused = []
 
 
 def expect(right, what, policy):
     global failed
+    if not right:
+        refused.append((what, policy))
     if validator.is_valid(policy) != right:
         print(f"FAIL: {what}: the schema says it is {'wrong' if right else 'right'}")
         failed += 1
@@ -45,7 +48,7 @@ for key, good, bad in [
     ("ranks", [4, "..8", "2..64", "17..", ".."], [0, "a", "1-2"]),
     ("bytes", [0, "4096", "..8KiB", "64KiB..1MiB", "1MiB.."], [-1, "8kb", "1..2..3"]),
     ("op", ["sum", ["sum", "user"]], ["none", "sun"]),
-    ("comm", ["MPI_COMM_WORLD", "a*"], ["", 3]),
+    ("comm", ["MPI_COMM_WORLD", "a*", 3, True], [""]),
     ("size", [], [3]),
 ]:
     for values, right in (good, True), (bad, False):
@@ -55,13 +58,16 @@ for key, good, bad in [
             expect(right, f"{key}: {value}", policy)
 for use, right in [
     ("shm", True), ("nx(n=6)", True), ([{"nx": {"n": 6, "mode": "exchange"}}, "pmpi"], True),
+    (" nx (n=6)", True), ({"nx": {}}, True),
     ([], False), (None, False), (["nx(n=6", "mode=exchange)"], False), ({"nx": 6}, False),
 ]:
     expect(right, f"use: {use}", {"version": 1, "rules": [{"use": use}]})
 for order, right in [("rank", True), ("any", True), ("ranks", False), (None, False)]:
     expect(right, f"order: {order}", {"version": 1, "rules": [{"order": order, "use": "shm"}]})
 for options, right in [
-    ({"stall": "60s", "spin": -1, "verbose": 1}, True), ({"stall": 30}, False),
+    ({"stall": "60s", "spin": -1, "verbose": 1, "memory": 4096}, True), ({"stall": 30}, False),
+    # Quotes make no difference to the reader.
+    ({"stall": "0", "spin": "-1", "verbose": "1", "memory": "4096", "at_once": "1"}, True),
     # What is a word in YAML 1.2, which editors read, is true or false in 1.1, which is read here.
     ({"at_once": True}, True), ({"at_once": "on"}, True), ({"at_once": "no"}, True),
     ({"at_once": "maybe"}, False), ({"kernels": "avx2"}, True), ({"kernels": "sse"}, False),
@@ -91,6 +97,19 @@ if lists != in_schema:
     print(f"FAIL: the reader knows {lists}, the schema {in_schema}")
     failed += 1
 
+expect(True, "version in quotes", {**base, "version": "1"})
 expect(False, "no version", {"rules": [rule]})
 expect(False, "no rules", {"version": 1, "rules": []})
+
+# What the schema does not let pass, the reader does not either; JSON is YAML.
+with tempfile.TemporaryDirectory() as name:
+    files = [pathlib.Path(name) / f"{number}.yaml" for number in range(len(refused))]
+    for file, (what, policy) in zip(files, refused):
+        file.write_text(json.dumps(policy))
+    out = subprocess.run([sys.argv[2], "policy", "check", *files], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    for file, (what, policy) in zip(files, refused):
+        if f"{file}: right" in out:
+            print(f"FAIL: {what}: the reader takes what the schema refuses")
+            failed += 1
 sys.exit(1 if failed else 0)
