@@ -4,6 +4,7 @@
 #include "base/parse.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -301,7 +302,7 @@ int main(int argc, char **argv)
         for (int64_t fan = options.fans.first; fan <= options.fans.last; fan++)
             print_row((int)nodes, (int)fan);
     if (ferror(stdout) || fclose(stdout)) {
-        fputs("collx-simulate: cannot write the figures\n", stderr);
+        fprintf(stderr, "collx-simulate: cannot write the figures: %s\n", strerror(errno));
         return 1;
     }
     return 0;

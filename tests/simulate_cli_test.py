@@ -84,7 +84,7 @@ def what_is_wrong_is_refused(folder):
         result = run([program, *words]).expect(64)
         check(reason in result.err and not result.out, f"{words}: {result.err}{result.out}")
     result = run(["sh", "-c", f"'{program}' >/dev/full"]).expect(1)
-    check("cannot write" in result.err, result.err)
+    check("cannot write the figures: No space left on device" in result.err, result.err)
 
 
 def version_is_told(folder):
