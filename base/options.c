@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define PREFIX "COLLX_"
 #define TESTS "COLLX_TEST_"
@@ -117,6 +118,13 @@ static void take_variable(const char *variable, const char *value, void (*report
     /* As getenv() has it, the first of two counts. */
     if (!*value || values[id].origin == COLLX_FROM_ENVIRONMENT)
         return;
+
+    /* What is read, written or loaded there would be so with these rights. */
+    if (table[id].type == COLLX_PATH && getauxval(AT_SECURE)) {
+        say(report, "%s counts as not set, for the program has rights that its user has not",
+            variable);
+        return;
+    }
 
     int64_t number = 0;
     char why[COLLX_WHY_MAX];

@@ -145,7 +145,8 @@ static const char *adapter_for(char *version, size_t size)
 static void load_adapter(void)
 {
     char version[256], path[sizeof folder + 64], why[512] = "";
-    const char *wanted = getenv("COLLX_ADAPTER");
+    /* Not where the program has rights that its user has not: it would be code of his choice. */
+    const char *wanted = secure_getenv("COLLX_ADAPTER");
     const char *adapter = adapter_for(version, sizeof version);
 
     if (wanted && *wanted) {

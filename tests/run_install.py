@@ -4,6 +4,7 @@
 What `meson install` leaves, moved to another place: it finds its own parts there, jobs run with it,
 programs can be linked with it, and everything has its manual page."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -87,7 +88,31 @@ def runs(mpi, linked):
     return case
 
 
+def privileged(mpi):
+    """A program with rights that its user has not is no way to use them for something else."""
+    def case(folder):
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            raise Skip("it takes root and setpriv to make such a program, and another user of it")
+        (folder / "program.c").write_text(PROGRAM)
+        wrapper = mpi.launcher.replace("mpiexec", "mpicc")
+        program, trace = folder / "program", folder / "trace"
+        run([wrapper, "program.c", "-o", program, *package("--libs", "collx"), f"-Wl,-rpath,{libraries}"],
+            cwd=folder).expect()
+        for place in (folder, Path(destination.name)):
+            place.chmod(0o755)
+        program.chmod(0o4755)
+        user = ["setpriv", "--reuid", "65534", "--clear-groups"]
+        result = run([*user, program],
+                     {"COLLX_TRACE": str(trace), "COLLX_ADAPTER": "/nowhere/adapter.so"}).expect()
+        check(not trace.exists(), "it has made a folder for its user")
+        check("/nowhere" not in result.err and "COLLX_TRACE counts as not set" in result.err, result.err)
+
+    return case
+
+
 main([("it finds its own parts", finds_its_parts), ("manual pages", has_manuals),
       ("what reads traces or uses groups", compiles)]
      + [(f"{mpi.name}: {'linked' if linked else 'preloaded'}", runs(mpi, linked))
-        for mpi in mpis for linked in (False, True)])
+        for mpi in mpis for linked in (False, True)]
+     # As a user who has no home Open MPI's does not start.
+     + [(f"{mpi.name}: a privileged program", privileged(mpi)) for mpi in mpis if mpi.name == "mpich"])
