@@ -5,7 +5,8 @@
  *
  * Every NODE_SIZE ranks are a node of their own, in the order of the ranks if it is positive, dealt
  * out to that many nodes if it is negative; 0: all are on one.  With GROUP_DEMO_SOCKETS=0 there
- * are no sockets.  All results are checked, and how collectives went is printed. */
+ * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts.  All
+ * results are checked, and how collectives went is printed. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
@@ -255,6 +256,23 @@ static void try_child(struct collx_group *group)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* The last ones: rank 0 has ended when the last rank comes, which gets all the same what has been
+ * sent to it. */
+static void try_last(struct collx_group *group, int count)
+{
+    unsigned char data[100];
+
+    while (count--) {
+        if (count == 0 && me.rank == me.size - 1)
+            usleep(400000);
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = me.rank ? 0xee : byte_of(i, count);
+        CHECK(!collx_group_bcast(group, data, sizeof data, 0));
+        for (size_t i = 0; i < sizeof data; i++)
+            CHECK(data[i] == byte_of(i, count));
+    }
+}
+
 static int run(int node_size, size_t max_bytes)
 {
     const char *sockets = getenv("GROUP_DEMO_SOCKETS");
@@ -289,6 +307,8 @@ static int run(int node_size, size_t max_bytes)
         try_allreduce(group, bytes & ~(size_t)15);
     }
     try_arguments(group);
+    if (getenv("GROUP_DEMO_LAST"))
+        try_last(group, atoi(getenv("GROUP_DEMO_LAST")));
     collx_group_destroy(group);
     if (me.rank == 0)
         puts("good");

@@ -41,6 +41,17 @@ def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
     return case
 
 
+def late(folder):
+    """Whether what is taken out is told at the end depends on how many there were."""
+    for count in ("1", "2"):
+        (folder / count).mkdir()
+        result = run([demo, 2, 1, 0], {"COLLX_SISCI_LIBRARY": str(standin),
+                                       "COLLX_TEST_SISCI_FOLDER": str(folder / count),
+                                       "COLLX_SISCI_PATIENCE": "500ms", "GROUP_DEMO_LAST": count})
+        result.expect()
+        check("by sisci" in result.out, result.out)
+
+
 def says_why(text):
     def case(_folder):
         result = run([demo, 2, 0, 100], {"GROUP_DEMO_SOCKETS": "0", "COLLX_VERBOSE": "1"}).expect()
@@ -80,6 +91,7 @@ main([
         4, 1, {"barrier": r"^nx \(.* cross by sisci\)", "bcast": r"^nx \(.* crosses by sisci\)",
                "allreduce": r"^nx \([^()]* crosses by sisci\)$"}, fail=10,
         env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
+    ("the root of the last Bcast has ended", late),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
