@@ -44,6 +44,12 @@ class Job:
         return self
 
 
+def algorithms():
+    """The names of all that reduce, also of those that somebody adds."""
+    info = run([build / "collx", "info"]).expect().out
+    return re.findall(r"^  (\S+) of allreduce$", info, re.M)
+
+
 def same_bits(ranks):
     """Every placement of so many ranks, and every way that their calls can go."""
 
@@ -61,6 +67,13 @@ def same_bits(ranks):
             job.went("ordered" if ranks > 1 else "shm")  # one rank alone needs none
             bits["no memory"] = job.bits
             bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
+        # One that does not promise the order gives way to `ordered`.
+        for name in algorithms() if ranks in (3, 6) else []:
+            for size in (0, 2):
+                job = Job(folder, ranks, env={"COLLX_NODE_SIZE": size}, use=name)
+                check({route for route, reason in job.routes if reason == "policy"} <= {name, "ordered"},
+                      f"{name}: {job.routes}")
+                bits[f"{name}, nodes of {size}"] = job.bits
         check(len(set(bits.values())) == 1, f"{bits}")
 
     return case
