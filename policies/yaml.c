@@ -15,6 +15,22 @@
 static void say(struct collx_yaml *yaml, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What a message quotes is UTF-8, but may have been cut within a character: leave no part of one.
+ */
+static void mend_cuts(char *text)
+{
+    for (char *at = text; *at;) {
+        unsigned char first = (unsigned char)*at;
+        size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4, have = 1;
+
+        while (have < length && ((unsigned char)at[have] & 0xc0) == 0x80)
+            have++;
+        if (have < length)
+            memset(at, '?', have);
+        at += have;
+    }
+}
+
 static void say(struct collx_yaml *yaml, const char *format, ...)
 {
     char message[2 * COLLX_WHY_MAX];
@@ -24,6 +40,7 @@ static void say(struct collx_yaml *yaml, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    mend_cuts(message);
     collx_text_clean(message, '?');
     yaml->report(yaml->ctx, message);
 }

@@ -136,6 +136,8 @@ const Case words[] = {
      "with *"},
     {" - use: \"\\e[31mshm\\n\"\n",
      "3:9: '?[31mshm?' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
+    {" - use: xäääääääääääääääääääää\n",
+     "3:9: 'xäääääääääääääääääää?' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
     {" - match: ranks\n   use: shm\n", "3:11: match has to be keys, such as { bytes: ..8KiB }"},
     {" - match:\n   use: shm\n", "3:4: match has to be keys, such as { bytes: ..8KiB }"},
     {" - shm\n", "3:4: a rule has to be keys: match, order and use"},
