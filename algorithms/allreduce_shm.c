@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
     if (in_groups)
         collx_shares_relay(team, shares, round, bytes); /* 2 */
 
-    if (call->reduce) { /* 3 */
+    if (call->reduce && call->contiguous) { /* 3 */
         /* Our own operand is read where it came from: what has just been stored is on its way.  But
          * in place, that may be overwritten before its turn comes. */
         const void *mine = call->sbuf == call->rbuf && team->rank > 1 ? own : call->sbuf;
@@ -139,7 +139,7 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
         if (rank != team->rank)
             collx_shares_get_numbered(team, shares, rank, round, from[rank], bytes);
     }
-    if (call->reduce) {
+    if (call->reduce && call->contiguous) {
         /* In place, the result would come before the operand that lies there has been used. */
         if (mine == call->rbuf && team->rank > 0)
             from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);

@@ -76,8 +76,8 @@
         REST(1, name##_of);                                                                        \
     }
 
-/* Signed sums and products wrap around as in every MPI library, which for them is the unsigned
- * operation; there is one kernel for both. */
+/* Signed sums and products wrap around, which for them is the unsigned operation; there is one
+ * kernel for both.  Open MPI 4.1's saturate, of 8 and 16 bits and where they are vectors. */
 #define INTEGER(bits)                                                                              \
     KERNEL(sum_u##bits, uint##bits##_t, a + b)                                                     \
     KERNEL(prod_u##bits, uint##bits##_t, 1u * a * b)                                               \

@@ -9,6 +9,7 @@
 #include "algorithms/reduce.h"
 #include "base/log.h"
 #include "pmpi/calls.h"
+#include "pmpi/gpu.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
@@ -120,7 +121,7 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
     }
     if (call->count < 0)
         return NULL;
-    call->contiguous = type->contiguous;
+    call->contiguous = type->contiguous && !collx_gpu_has(call->rbuf);
     call->elem_bytes = (size_t)type->size;
     if (__builtin_mul_overflow((size_t)call->count, call->elem_bytes, &call->bytes))
         return NULL;
@@ -168,6 +169,8 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     } else if (type != &room && call->bytes && !call->sbuf) {
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
+    if (collx_gpu_has(call->sbuf))
+        call->contiguous = false;
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return choose(slot->state, COLLX_ALLREDUCE, call);
 }

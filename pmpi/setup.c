@@ -29,6 +29,7 @@
 #include "hw/shm.h"
 #include "pmpi/agree.h"
 #include "pmpi/calls.h"
+#include "pmpi/gpu.h"
 #include "pmpi/lend.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
@@ -472,8 +473,10 @@ static struct collx_setup *setup_create(struct collx_comm *comm)
 /* 6.  `error`: nothing comes of it. */
 static void conclude(struct collx_comm *comm, struct collx_setup *setup, int error)
 {
-    if (!error)
+    if (!error) {
         collx_crowd_decide(comm->segment, comm->node_ranks, &comm->team);
+        collx_gpu_init();
+    }
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         if (error)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
