@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST = 1 << 20, BYTES = MOST * 8, ROUNDS = 12, FRAMES = 32 };
+enum { MOST = 1 << 17, BYTES = MOST * 8, ROUNDS = 12, FRAMES = 32 };
 
 static int rank, size;
 static char *memory; /* two buffers of BYTES */
