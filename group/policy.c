@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +39,14 @@ static void report(void *ctx, const char *message)
 static int read_file(const char *path, struct collx_policy *policy, char *why, size_t size)
 {
     struct said said = {why, size};
-    char library[PATH_MAX] = "libcollx-policy.so";
-    Dl_info self;
+    char folder[PATH_MAX] = ".", library[sizeof folder + 32];
+    struct link_map *self;
+    Dl_info info;
 
-    if (dladdr((void *)collx_group_create, &self) && strrchr(self.dli_fname, '/'))
-        snprintf(library, sizeof library, "%.*s/libcollx-policy.so",
-                 (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname);
+    /* Not by our own name, which may be relative to a folder that the program has left. */
+    if (dladdr1((void *)collx_group_create, &info, (void **)&self, RTLD_DL_LINKMAP))
+        dlinfo(self, RTLD_DI_ORIGIN, folder);
+    snprintf(library, sizeof library, "%s/libcollx-policy.so", folder);
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     collx_policy_read_fn *read =
         handle ? (collx_policy_read_fn *)dlsym(handle, COLLX_POLICY_READ) : NULL;

@@ -5,8 +5,9 @@
  *
  * Every NODE_SIZE ranks are a node of their own, in the order of the ranks if it is positive, dealt
  * out to that many nodes if it is negative; 0: all are on one.  With GROUP_DEMO_SOCKETS=0 there
- * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts.  All
- * results are checked, and how collectives went is printed. */
+ * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts;
+ * GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives went is
+ * printed. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
@@ -336,6 +337,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: group_demo RANKS NODE_SIZE [MAX_BYTES]\n");
         return 2;
     }
+    if (getenv("GROUP_DEMO_FOLDER"))
+        CHECK(!chdir(getenv("GROUP_DEMO_FOLDER")));
     me.board =
         mmap(NULL, sizeof *me.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(me.board != MAP_FAILED);

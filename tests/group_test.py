@@ -60,6 +60,13 @@ def says_why(text):
     return case
 
 
+def moved(folder):
+    """The name that the library was loaded by holds no more."""
+    env = {**policy(folder, "use: [ordered]"), "LD_PRELOAD": "./libcollx-group.so", "GROUP_DEMO_FOLDER": folder}
+    result = run([demo, 2, 0, 100], {k: str(v) for k, v in env.items()}, cwd=build).expect()
+    check("allreduce: ordered, " in result.out, result.out + result.err)
+
+
 def fails(rules, says):
     def case(folder):
         result = run([demo, 2, 0], {k: str(v) for k, v in policy(folder, *rules).items()}).expect(1)
@@ -94,5 +101,6 @@ main([
     ("the root of the last Bcast has ended", late),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
+    ("the program has gone to another folder", moved),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])
