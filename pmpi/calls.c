@@ -186,19 +186,24 @@ static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_ca
     return comm->slot[kind].run(&comm->slot[kind], call);
 }
 
-/* A communicator that nobody knows is looked at before the call, then: so what is none is reported
- * as a wrong argument of MPI_Comm_test_inter. */
+/* A communicator that nobody knows is looked at before the call, then.  What is none, and not
+ * MPI_COMM_NULL, is reported as a wrong argument of MPI_Comm_test_inter; once is enough. */
 static int first_at_once(enum collx_kind kind, struct collx_call *call)
 {
+    MPI_Comm handle = (MPI_Comm)call->comm;
     struct collx_comm *comm = &collx_comm_unknown;
     int inter;
 
-    if (collx_world_up() && !pmpi.Comm_test_inter((MPI_Comm)call->comm, &inter))
-        comm = collx_comm_add((MPI_Comm)call->comm);
-    if (comm != &collx_comm_unknown)
-        return comm->slot[kind].run(&comm->slot[kind], call);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
+    if (handle != MPI_COMM_NULL && collx_world_up()) {
+        int error = pmpi.Comm_test_inter(handle, &inter);
+        if (error)
+            return error;
+        comm = collx_comm_add(handle);
+    }
+    if (comm != &collx_comm_unknown)
+        return comm->slot[kind].run(&comm->slot[kind], call);
     return collx_call_mpi(kind, call);
 }
 

@@ -193,10 +193,10 @@ static void own_handler(MPI_Comm comm)
 
     MPI_Comm_create_errhandler(handler, &errhandler);
     MPI_Comm_set_errhandler(comm, errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, errhandler);
     MPI_Errhandler_free(&errhandler);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (strstr(cases[i].name, "no_comm"))
-            continue;
         cf_case("%s, error handler of the user's own", cases[i].name);
         handled = 0;
         handled_class = MPI_SUCCESS;
