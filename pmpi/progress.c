@@ -17,8 +17,19 @@ static pthread_mutex_t self_lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm self;
 static bool made;
 
-/* A communicator of this rank alone, out of `comm`: a program with sessions has no MPI_COMM_SELF.
- */
+/* MPI_Comm_create_group of Open MPI hands on what the program has hung on `comm`: its callbacks
+ * would be called for a communicator that it does not know.  MPI_Comm_create does not, but all of
+ * `comm` has to take part in it.  A program with sessions has no MPI_COMM_SELF. */
+static MPI_Comm parent(MPI_Comm comm)
+{
+#ifdef OPEN_MPI
+    if (collx_world_up())
+        return MPI_COMM_SELF;
+#endif
+    return comm;
+}
+
+/* A communicator of this rank alone, out of `comm`, which it is in. */
 static int make_self(MPI_Comm comm)
 {
     MPI_Group all, own;
@@ -34,7 +45,8 @@ static int make_self(MPI_Comm comm)
         pmpi.Group_free(&all);
     }
     if (!error) {
-        error = pmpi.Comm_create_group(comm, own, 0, &self);
+        error = comm == MPI_COMM_SELF ? pmpi.Comm_create(comm, own, &self)
+                                      : pmpi.Comm_create_group(comm, own, 0, &self);
         pmpi.Group_free(&own);
     }
     collx_comm_unhush(comm, &handler);
@@ -49,7 +61,7 @@ int collx_self_init(MPI_Comm comm)
 
     pthread_mutex_lock(&self_lock);
     if (!made)
-        error = make_self(comm);
+        error = make_self(parent(comm));
     made = made || !error;
     pthread_mutex_unlock(&self_lock);
     return error;

@@ -463,6 +463,7 @@ main([
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
+    ("what a program has hung on communicators", simple("attributes")),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("10,000 communicators", communicators),

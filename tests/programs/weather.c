@@ -440,6 +440,46 @@ static void big_element(void)
     finish();
 }
 
+static int copies, deletions;
+
+static int copied(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)extra;
+    copies++;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int deleted(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    deletions++;
+    return MPI_Barrier(comm);
+}
+
+/* What a program hangs on its communicators goes nowhere but where the program copies it to. */
+static void attributes(void)
+{
+    MPI_Comm comm;
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(copied, deleted, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+    rounds(MPI_COMM_WORLD, 50);
+    CHECK(copies == 0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds(comm, 50);
+    CHECK(copies == 1);
+    MPI_Comm_free(&comm);
+    CHECK(deletions == 1);
+    MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+    CHECK(deletions == 2);
+    finish();
+    CHECK(deletions == 2);
+}
+
 static const struct weather weather_calls[] = {
     {"plain", plain},
     {"many", many},
@@ -457,6 +497,7 @@ static const struct weather weather_calls[] = {
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
     {"big-element", big_element},
+    {"attributes", attributes},
     {0},
 };
 
