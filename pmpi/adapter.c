@@ -47,6 +47,7 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
 /* The last of MPI_COMM_WORLD and the sessions has ended. */
 static void end(void)
 {
+    collx_comms_forget();
     collx_seg_retired_finish();
     collx_trace_end();
 }

@@ -130,6 +130,14 @@ static bool publish(void)
     return true;
 }
 
+/* What has been taken out of the table. */
+static void destroy(struct collx_comm *state)
+{
+    collx_comm_teardown(state);
+    collx_messages_close(state);
+    free(state);
+}
+
 /* MPI calls this when the communicator is freed, wherever that happens. */
 static int deleted(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -141,9 +149,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     delete (table, (uintptr_t)comm);
     pthread_mutex_unlock(&lock);
 
-    collx_comm_teardown(state);
-    collx_messages_close(state);
-    free(state);
+    destroy(state);
     return MPI_SUCCESS;
 }
 
@@ -291,4 +297,19 @@ void collx_comms_finish(void)
     pthread_mutex_lock(&key_lock);
     keyval = MPI_KEYVAL_INVALID;
     pthread_mutex_unlock(&key_lock);
+}
+
+void collx_comms_forget(void)
+{
+    pthread_mutex_lock(&lock);
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+    for (unsigned i = 0; i <= table->mask; i++) {
+        struct collx_comm *state = table->entry[i].comm;
+        table->entry[i].handle = 0;
+        table->entry[i].comm = &collx_comm_unknown;
+        if (state != &collx_comm_unknown)
+            destroy(state);
+    }
+    used = 0;
+    pthread_mutex_unlock(&lock);
 }

@@ -142,6 +142,8 @@ void collx_comms_begin(void);
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
  * communicators is freed with them. */
 void collx_comms_finish(void);
+/* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
+void collx_comms_forget(void);
 /* MPI_COMM_WORLD can be used: not before MPI_Init, not after MPI_Finalize, not with sessions alone.
  */
 bool collx_world_up(void);

@@ -446,6 +446,10 @@ main([
         "openmpi": "was called before MPI_INIT", "mpich": "before initializing"}[mpi_name])),
     ("a call after MPI_Finalize", own_error("after-finalize", {
         "openmpi": "after MPI_FINALIZE", "mpich": "after finalizing"}[mpi_name])),
+    ("a call after MPI_Finalize, on a communicator that was kept", own_error(
+        "after-finalize-kept", {
+            "openmpi": "MPI_Allreduce() function was called after MPI_FINALIZE",
+            "mpich": "(internal_Allreduce) before initializing or after finalizing"}[mpi_name])),
     ("no MPI_Finalize", no_finalize),
     ("ranks fork", simple("forks")),
     ("a rank becomes another program", simple("exec")),

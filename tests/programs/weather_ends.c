@@ -32,6 +32,19 @@ static void after_finalize(void)
     MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* On a communicator that the program has not freed. */
+static void after_finalize_kept(void)
+{
+    int value = 0, sum;
+    MPI_Comm comm;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds(comm, 50);
+    MPI_Finalize();
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm);
+}
+
 static void no_finalize(void)
 {
     start();
@@ -223,6 +236,7 @@ const struct weather weather_ends[] = {
     {"aborts", aborts},
     {"before-init", before_init},
     {"after-finalize", after_finalize},
+    {"after-finalize-kept", after_finalize_kept},
     {"no-finalize", no_finalize},
     {"no-finalize-late", no_finalize_late},
     {"sessions", sessions},
