@@ -178,6 +178,8 @@ enum cf_arena { CF_SEND, CF_RECEIVE, CF_EXPECT, CF_REFERENCE, CF_ARENAS };
 /* Laid out alike for the same type, count and shift, and filled with the same background. */
 struct cf_buffer cf_buffer_make(enum cf_arena arena, const struct cf_type *type, int64_t count,
                                 unsigned shift);
+/* Where data begin and end, relative to the buffer's address; that counts as the data's, too. */
+void cf_buffer_span(const struct cf_type *type, int64_t count, ptrdiff_t *first, ptrdiff_t *end);
 /* Put data, in type-map order, into the buffer, and get them out of it. */
 void cf_buffer_put(const struct cf_buffer *buffer, const void *data);
 void cf_buffer_get(const struct cf_buffer *buffer, void *data);

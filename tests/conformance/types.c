@@ -378,18 +378,26 @@ void cf_types_finish(void)
     free(background);
 }
 
+void cf_buffer_span(const struct cf_type *type, int64_t count, ptrdiff_t *first, ptrdiff_t *end)
+{
+    ptrdiff_t last = count > 0 ? (ptrdiff_t)(count - 1) * type->extent : 0;
+
+    *first = *end = 0;
+    for (size_t p = 0; count > 0 && p < type->pieces; p++) {
+        ptrdiff_t at = type->piece[p].at, stop = at + (ptrdiff_t)type->piece[p].size;
+
+        *first = at < *first ? at : *first;
+        *end = stop + last > *end ? stop + last : *end;
+    }
+}
+
 struct cf_buffer cf_buffer_make(enum cf_arena which, const struct cf_type *type, int64_t count,
                                 unsigned shift)
 {
     struct cf_buffer buffer = {.start = arena[which], .type = type, .count = count};
-    ptrdiff_t first = 0, end = 0, last = count > 0 ? (ptrdiff_t)(count - 1) * type->extent : 0;
+    ptrdiff_t first, end;
 
-    for (size_t p = 0; count > 0 && p < type->pieces; p++) {
-        ptrdiff_t at = type->piece[p].at, stop = at + (ptrdiff_t)type->piece[p].size;
-
-        first = at < first ? at : first;
-        end = stop + last > end ? stop + last : end;
-    }
+    cf_buffer_span(type, count, &first, &end);
     buffer.data = buffer.start + CF_GUARD + shift - first;
     buffer.total = (size_t)(end - first) + 2 * CF_GUARD + shift;
     if (buffer.total > CF_ARENA) {
