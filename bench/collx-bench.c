@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_SVG };
 
@@ -45,6 +46,8 @@ void fail(const char *format, ...)
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
+    /* MPICH's launcher passes nothing on that it has not read before it hears of the abort. */
+    usleep(200000);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }
