@@ -62,7 +62,7 @@ def says_why(text):
 
 def moved(folder):
     """The name that the library was loaded by holds no more."""
-    env = {**policy(folder, "use: [ordered]"), "LD_PRELOAD": "./libcollx-group.so", "GROUP_DEMO_FOLDER": folder}
+    env = {**policy(folder, "use: [ordered]"), "LD_LIBRARY_PATH": ".", "GROUP_DEMO_FOLDER": folder}
     result = run([demo, 2, 0, 100], {k: str(v) for k, v in env.items()}, cwd=build).expect()
     check("allreduce: ordered, " in result.out, result.out + result.err)
 
