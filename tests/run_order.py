@@ -57,7 +57,7 @@ def same_bits(ranks):
         job = Job(folder, ranks).went("shm")
         job.result.expect_quiet()
         bits = {"one node": job.bits}
-        for size in (1, 2, 3):
+        for size in (1, 2, 3) if ranks > 2 else (1,):
             job = Job(folder, ranks, env={"COLLX_NODE_SIZE": size}).went(
                 "shm" if ranks <= size else "ordered")
             job.result.expect_quiet()
@@ -68,7 +68,7 @@ def same_bits(ranks):
             bits["no memory"] = job.bits
             bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
         # One that does not promise the order gives way to `ordered`.
-        for name in algorithms() if ranks in (3, 6) else []:
+        for name in algorithms() if ranks == 6 else []:
             for size in (0, 2):
                 job = Job(folder, ranks, env={"COLLX_NODE_SIZE": size}, use=name)
                 check({route for route, reason in job.routes if reason == "policy"} <= {name, "ordered"},
