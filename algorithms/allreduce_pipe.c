@@ -126,10 +126,20 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
     return 0;
 }
 
-/* Where lines are claimed: not those that are written past the caches. */
-static bool is_short(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
+/* Whether lines are claimed: each rank copies what the others combine, at once. */
+static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
 {
-    return call->bytes <= COLLX_CLAIM_MOST && call->bytes <= pipe->bytes && !pipe->copier.streaming;
+    return call->bytes <= pipe->bytes &&
+           collx_copy_claims(&pipe->copier, call->bytes, call->bytes / 2);
+}
+
+/* Of the only one who reads there: return the bytes of `count` elements. */
+static void give_back(struct collx_allreduce_pipe *pipe, const struct collx_call *call,
+                      const unsigned char *packed, int64_t count)
+{
+    collx_copy_return(&pipe->copier, packed, (size_t)count * call->elem_bytes);
+    /* The others' CPUs are like ours. */
+    pipe->copier.returned = pipe->copier.returns;
 }
 
 /* A */
@@ -147,7 +157,7 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
     collx_flag_post(team, &own->copied[g & 1], g);
-    if (is_short(pipe, call))
+    if (is_claimed(pipe, call))
         collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
                     (size_t)slice.count * call->elem_bytes);
     return error;
@@ -185,9 +195,12 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
             error = get(pipe, call, (int64_t)first, slice.count, result);
         collx_copy_in(&pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
+        for (int rank = 0; rank < team->size && !team->crowded; rank++)
+            if (rank != team->rank)
+                give_back(pipe, call, in_of(pipe, rank, g) + offset, slice.count);
     }
     collx_flag_post(team, &part->reduced[g & 1], g);
-    if (is_short(pipe, call)) {
+    if (is_claimed(pipe, call)) {
         collx_claim(team, &part->copied[(g + 1) & 1], 1);
         collx_claim(team, &part->reduced[(g + 1) & 1], 1);
         unsigned char *in = in_of(pipe, team->rank, g + 1);
@@ -212,6 +225,10 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
     if (!error)
         error = get(pipe, call, chunk.first + end, chunk.count - end,
                     out + (size_t)end * call->elem_bytes);
+    if (team->size == 2) {
+        give_back(pipe, call, out, slice.first);
+        give_back(pipe, call, out + (size_t)end * call->elem_bytes, chunk.count - end);
+    }
     return error;
 }
 

@@ -71,6 +71,16 @@ static int combine_all(struct allreduce *state, struct collx_call *call, int err
     return error;
 }
 
+/* Of two ranks: return the other's share (copy.h), which has been read. */
+static inline void give_back(struct allreduce *state, uint64_t round, size_t bytes)
+{
+    struct collx_share *share = collx_share_of(&state->shares, !state->team->rank);
+
+    collx_copy_return(&state->pipe.copier, collx_share_data(&state->shares, share, round, bytes),
+                      bytes);
+    state->pipe.copier.returned = state->pipe.copier.returns;
+}
+
 /* Compiled for each, since being flat should cost no look at what else could be. */
 static inline __attribute__((always_inline)) int run_small(struct allreduce *state,
                                                            struct collx_call *call, bool in_groups)
@@ -103,13 +113,16 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
                          (size_t)call->count);
             left = call->rbuf;
         }
+        if (team->size == 2)
+            give_back(state, round, bytes);
     } else {
         for (int rank = 0; rank < team->size; rank++)
             state->work.from[rank] =
                 (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
         error = combine_all(state, call, error);
     }
-    collx_shares_claim(team, shares, round, bytes); /* 4 */
+    if (collx_copy_claims(&state->pipe.copier, bytes, bytes)) /* 4 */
+        collx_shares_claim(team, shares, round, bytes);
     return error;
 }
 

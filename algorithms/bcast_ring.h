@@ -6,7 +6,7 @@
  *
  *   root:    1. wait until every rank has finished with chunk e - SLOTS, which had this slot
  *            2. copy the chunk in, post e beside it
- *   others:  3. wait for e in the slot, copy out
+ *   others:  3. wait for e in the slot, copy out; one that is alone returns the lines (copy.h)
  *   all:     4. post in one's own flag that one has finished with chunk e
  *   root, after the message:
  *            5. claim the slots that it will write to when it is root again, if that takes as many
@@ -35,7 +35,8 @@ struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
     struct collx_numbered *lines; /* [slots]; NULL: it has none */
     unsigned char *data;          /* [slots][bytes] */
-    struct collx_flag *done;      /* one a rank: the chunk that it has finished with */
+    struct collx_flag *done;      /* one a rank: the chunk that it has finished with; beside it,
+                                   * whether it returns lines */
     uint64_t chunk;               /* the last one that we have finished with */
     uint64_t all_done;            /* every rank has finished with this one, as far as we know */
     uint64_t rooted;              /* the first one of the last message of which we were the root */
@@ -116,6 +117,17 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
     return least;
 }
 
+/* Of the only reader: return a chunk, and tell the root whether we do. */
+static inline void collx_ring_return(const struct collx_team *team, struct collx_ring *ring,
+                                     uint64_t e, size_t bytes)
+{
+    if (bytes < COLLX_COPY_RETURNED)
+        return;
+    collx_copy_return(&ring->copier, collx_ring_at(ring, e, bytes), bytes);
+    /* Relaxed, as where it is read: results do not depend on it. */
+    __atomic_store_n(&ring->done[team->rank].payload[0], ring->copier.returns, __ATOMIC_RELAXED);
+}
+
 /* Whether such a chunk goes in numbered lines. */
 static inline bool collx_ring_lined(const struct collx_team *team, const struct collx_ring *ring,
                                     size_t bytes)
@@ -137,6 +149,9 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
             uint64_t least = e - ring->slots;
             collx_wait_others(team, ring->done, sizeof *ring->done, least, "Bcast");
             ring->all_done = collx_ring_done(ring, team->size);
+            if (team->size == 2)
+                ring->copier.returned =
+                    __atomic_load_n(&ring->done[!root].payload[0], __ATOMIC_RELAXED);
         }
         if (lined) /* 2 */
             collx_numbered_put(team, &ring->slot[at], &ring->lines[at], e, buf ? buf : zeros,
@@ -150,6 +165,8 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
                                bytes);
         else
             collx_ring_get(ring, e, buf, bytes, &ring->copier);
+        if (team->size == 2)
+            collx_ring_return(team, ring, e, bytes);
     }
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
 }
@@ -166,11 +183,11 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
 {
     const uint64_t next = 2 * first - ring->rooted, chunks = ring->chunk + 1 - first;
 
+    const size_t each = collx_ring_chunk(ring, bytes);
+
     ring->rooted = first;
-    if (bytes <= COLLX_CLAIM_MOST && !ring->copier.streaming &&
-        next + chunks <= first + ring->slots)
+    if (collx_copy_claims(&ring->copier, bytes, each) && next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
-            size_t each = collx_ring_chunk(ring, bytes);
             if (collx_ring_lined(team, ring, each))
                 collx_numbered_claim(team, &ring->slot[e % ring->slots],
                                      &ring->lines[e % ring->slots], each);

@@ -16,8 +16,6 @@ enum {
     DEMOTE_TO = 1024,
     /* So many bytes ahead of its stores a copy claims lines: as many as a CPU fetches at once. */
     CLAIM_AHEAD = 1024,
-    /* Below, plain stores win everywhere. */
-    LARGE_FROM = 4096,
     /* A timed copy costs 50 ns more. */
     TIME_EVERY = 8,
     /* Bytes a nanosecond: plain stores over lines that a reader holds were measured at 9 to 12
@@ -25,6 +23,15 @@ enum {
      */
     SLOW = 4,
     STREAM_FOR = 256,
+    /* Reads between looks at what returning lines costs, where it has been cheap. */
+    RETURN_FOR = 64,
+    /* Reads until it is tried again where it is not: at first, and at most. */
+    PATIENCE = 16,
+    PATIENCE_MOST = 4096,
+    /* ns that returning lines may take where they are the reader's: 0.5 to 1.3 a line were measured
+     * there, and stores that have to ask for theirs take 10 and more. */
+    RETURN_FIXED = 80,
+    RETURN_LINES = 3,
 };
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -152,7 +159,8 @@ static void out_memcpy(void *to, const void *shared, size_t bytes)
 
 void collx_copier_init(struct collx_copier *copier)
 {
-    *copier = (struct collx_copier){.out = out_memcpy, .demotes = can_demote()};
+    *copier =
+        (struct collx_copier){.out = out_memcpy, .demotes = can_demote(), .patience = PATIENCE};
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
     if (collx_reduce_version() == COLLX_KERNELS_AVX512)
         copier->out = out_avx512;
@@ -161,10 +169,19 @@ void collx_copier_init(struct collx_copier *copier)
 #endif
 }
 
+/* Lines that have been returned need no claims, and come fast enough for large stores. */
+static void store(const struct collx_copier *copier, void *shared, const void *from, size_t bytes)
+{
+    if (copier->returned && bytes >= COLLX_COPY_RETURNED)
+        copier->out(shared, from, bytes);
+    else
+        plain(shared, from, bytes);
+}
+
 void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, size_t bytes)
 {
-    if (bytes < LARGE_FROM) {
-        plain(shared, from, bytes);
+    if (bytes < COLLX_COPY_LARGE) {
+        store(copier, shared, from, bytes);
         if (copier->demotes && bytes <= DEMOTE_TO)
             demote(shared, bytes);
         return;
@@ -175,16 +192,48 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
         return;
     }
     if (++copier->copies % TIME_EVERY) {
-        plain(shared, from, bytes);
+        store(copier, shared, from, bytes);
         return;
     }
     uint64_t begin = collx_clock_ns();
-    plain(shared, from, bytes);
+    store(copier, shared, from, bytes);
     bool slow = (collx_clock_ns() - begin) * SLOW > bytes;
     /* One may have met a page fault, or lost its CPU. */
     copier->slow = slow ? copier->slow + 1 : 0;
     if (copier->slow == 3) {
         copier->slow = 0;
         copier->streaming = STREAM_FOR;
+    }
+}
+
+/* Volatile: a store of what is there already is one that a compiler would leave out. */
+static void return_lines(const void *shared, size_t bytes)
+{
+    volatile char *line = (volatile char *)(uintptr_t)shared, *end = line + bytes;
+
+    for (; line < end; line += COLLX_LINE_LEAST)
+        *line = *line;
+}
+
+void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes)
+{
+    if (copier->reads) {
+        copier->reads--;
+        if (copier->returns)
+            return_lines(shared, bytes);
+        return;
+    }
+    uint64_t begin = collx_clock_ns();
+    return_lines(shared, bytes);
+    /* The stores have got their lines when this is over. */
+    atomic_thread_fence(memory_order_seq_cst);
+    uint64_t took = collx_clock_ns() - begin;
+    copier->returns = took <= RETURN_FIXED + bytes / COLLX_LINE_LEAST * RETURN_LINES;
+    if (copier->returns) {
+        copier->patience = PATIENCE;
+        copier->reads = RETURN_FOR;
+    } else {
+        copier->reads = copier->patience;
+        copier->patience = copier->patience < PATIENCE_MOST ? 2 * copier->patience : PATIENCE_MOST;
     }
 }

@@ -17,10 +17,6 @@ static inline uintptr_t collx_numa_up(uintptr_t bytes, int numa_nodes)
     return numa_nodes > 1 ? collx_page_up(bytes) : bytes;
 }
 
-/* Messages whose memory is claimed before the next call of their size: more would push out of a
- * CPU's first cache what the program has there. */
-enum { COLLX_CLAIM_MOST = 32768 };
-
 /* Have lines ready that this rank writes in the next call (algorithms/copy.h).  Not where there are
  * more ranks than CPUs: whoever comes next on this CPU would find its own lines gone. */
 static inline void collx_claim(const struct collx_team *team, void *shared, size_t bytes)

@@ -2,8 +2,10 @@
 extern "C" {
 #include "algorithms/copy.h"
 #include "base/options.h"
+#include "tests/ring_view.h"
 }
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <vector>
@@ -77,6 +79,79 @@ TEST(Copy, PastTheCaches)
                 EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
                 EXPECT_EQ(bytes < 4096, copier.streaming == 1);
             }
+}
+
+/* What has been returned is written with other stores. */
+TEST(Copy, ToReturnedLines)
+{
+    for (size_t bytes : sizes)
+        for (size_t to : {0, 1, 8, 63})
+            for (size_t from : {0, 3}) {
+                collx_copier copier = new_copier();
+                copier.returned = true;
+                EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
+            }
+}
+
+TEST(Copy, ReturnsLeaveWhatIsThere)
+{
+    std::vector<unsigned char> memory(10000), same;
+
+    for (size_t i = 0; i < memory.size(); i++)
+        memory[i] = static_cast<unsigned char>(i * 31);
+    same = memory;
+    for (size_t bytes : sizes)
+        for (size_t at : {0, 1, 63}) {
+            collx_copier copier = new_copier();
+            if (at + bytes > memory.size())
+                continue;
+            collx_copy_return(&copier, &memory[at], bytes); /* a try */
+            copier.reads = 1;
+            copier.returns = true;
+            collx_copy_return(&copier, &memory[at], bytes);
+            EXPECT_EQ(bytes < 1024, copier.reads == 1);
+        }
+    EXPECT_EQ(same, memory);
+}
+
+/* Where it is not cheap it is tried again, but more and more rarely. */
+TEST(Copy, FindsOutWhetherToReturn)
+{
+    std::vector<unsigned char> memory(8192);
+    collx_copier copier = new_copier();
+    unsigned patience = copier.patience;
+
+    for (int tries = 0; tries < 20; tries++) {
+        while (copier.reads)
+            collx_copy_return(&copier, memory.data(), memory.size());
+        collx_copy_return(&copier, memory.data(), memory.size());
+        EXPECT_GT(copier.reads, 0u);
+        EXPECT_EQ(copier.returns ? 64u : patience, copier.reads);
+        EXPECT_EQ(copier.returns ? 16u : std::min(4096u, 2 * patience), copier.patience);
+        patience = copier.patience;
+    }
+}
+
+TEST(Copy, RootHearsThatLinesAreReturned)
+{
+    for (size_t bytes : {8192, 20000})
+        for (bool returns : {false, true})
+            EXPECT_EQ(returns, ring_view_hears(bytes, returns)) << bytes;
+}
+
+/* Neither is worth it: more than a cache has room for, what goes past it, or what comes fast. */
+TEST(Copy, ClaimsLittle)
+{
+    collx_copier copier = new_copier();
+
+    EXPECT_TRUE(collx_copy_claims(&copier, 32768, 8192));
+    EXPECT_FALSE(collx_copy_claims(&copier, 32769, 8192));
+    copier.streaming = 1;
+    EXPECT_FALSE(collx_copy_claims(&copier, 8192, 4096));
+    EXPECT_TRUE(collx_copy_claims(&copier, 4095, 4095));
+    copier.returned = true;
+    EXPECT_TRUE(collx_copy_claims(&copier, 2048, 2048));
+    EXPECT_FALSE(collx_copy_claims(&copier, 2049, 2049));
 }
 
 TEST(Copy, ClaimsLeaveWhatIsThere)
