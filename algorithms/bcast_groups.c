@@ -190,8 +190,8 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
 
 void collx_group_rings_pass(struct collx_group_rings *rings, int root, char *buf, size_t bytes)
 {
-    const struct collx_ring *own = &rings->ring[rings->groups->own];
+    const size_t each = collx_ring_chunk(&rings->ring[rings->groups->own], bytes);
 
-    for (size_t at = 0; at < bytes; at += own->bytes)
-        pass_chunk(rings, root, buf ? buf + at : NULL, collx_ring_chunk(own, bytes - at));
+    for (size_t at = 0; at < bytes; at += each)
+        pass_chunk(rings, root, buf ? buf + at : NULL, bytes - at < each ? bytes - at : each);
 }

@@ -171,9 +171,13 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
 }
 
+/* In how large chunks a message goes: at least in two, if it is not small, so that the others copy
+ * the first one while the root is at the second. */
 static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
 {
-    return bytes < ring->bytes ? bytes : ring->bytes;
+    const size_t most = bytes <= ring->bytes ? COLLX_SMALL_BYTES : ring->bytes;
+
+    return bytes < most ? bytes : most;
 }
 
 /* 5, after a message whose first chunk was `first`.  A wrong guess costs whoever still reads there,
@@ -201,13 +205,13 @@ static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *r
                                    char *buf, size_t bytes)
 {
     const uint64_t first = ring->chunk + 1;
+    const size_t each = collx_ring_chunk(ring, bytes);
     size_t at = 0;
 
     do {
-        size_t chunk = collx_ring_chunk(ring, bytes - at);
-        collx_ring_pass_chunk(team, ring, root, buf ? buf + at : NULL, chunk);
-        at += chunk;
-    } while (at < bytes);
+        collx_ring_pass_chunk(team, ring, root, buf ? buf + at : NULL,
+                              bytes - at < each ? bytes - at : each);
+    } while ((at += each) < bytes);
     if (team->rank == root)
         collx_ring_claim(team, ring, first, bytes);
 }

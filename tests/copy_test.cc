@@ -134,7 +134,7 @@ TEST(Copy, FindsOutWhetherToReturn)
 
 TEST(Copy, RootHearsThatLinesAreReturned)
 {
-    for (size_t bytes : {8192, 20000})
+    for (size_t bytes : {4097, 8192, 20000})
         for (bool returns : {false, true})
             EXPECT_EQ(returns, ring_view_hears(bytes, returns)) << bytes;
 }
