@@ -126,6 +126,13 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
     return 0;
 }
 
+/* Tell with a flag whether the lines that it is for are worth returning. */
+static void post(const struct collx_allreduce_pipe *pipe, struct collx_flag *flag, uint64_t g)
+{
+    flag->payload[0] = collx_copy_stays(&pipe->copier, pipe->bytes);
+    collx_flag_post(pipe->team, flag, g);
+}
+
 /* Whether lines are claimed: each rank copies what the others combine, at once. */
 static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
 {
@@ -133,10 +140,12 @@ static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct col
            collx_copy_claims(&pipe->copier, call->bytes, call->bytes / 2);
 }
 
-/* Of the only one who reads there: return the bytes of `count` elements. */
+/* Of the only one who reads there: return the bytes of `count` elements, if their flag says so. */
 static void give_back(struct collx_allreduce_pipe *pipe, const struct collx_call *call,
-                      const unsigned char *packed, int64_t count)
+                      const struct collx_flag *flag, const unsigned char *packed, int64_t count)
 {
+    if (!flag->payload[0])
+        return;
     collx_copy_return(&pipe->copier, packed, (size_t)count * call->elem_bytes);
     /* The others' CPUs are like ours. */
     pipe->copier.returned = pipe->copier.returns;
@@ -156,7 +165,7 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     if (!error)
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
-    collx_flag_post(team, &own->copied[g & 1], g);
+    post(pipe, &own->copied[g & 1], g);
     if (is_claimed(pipe, call))
         collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
                     (size_t)slice.count * call->elem_bytes);
@@ -197,9 +206,10 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                       (size_t)slice.count * call->elem_bytes);
         for (int rank = 0; rank < team->size && !team->crowded; rank++)
             if (rank != team->rank)
-                give_back(pipe, call, in_of(pipe, rank, g) + offset, slice.count);
+                give_back(pipe, call, &part_of(pipe, rank)->copied[g & 1],
+                          in_of(pipe, rank, g) + offset, slice.count);
     }
-    collx_flag_post(team, &part->reduced[g & 1], g);
+    post(pipe, &part->reduced[g & 1], g);
     if (is_claimed(pipe, call)) {
         collx_claim(team, &part->copied[(g + 1) & 1], 1);
         collx_claim(team, &part->reduced[(g + 1) & 1], 1);
@@ -226,8 +236,9 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
         error = get(pipe, call, chunk.first + end, chunk.count - end,
                     out + (size_t)end * call->elem_bytes);
     if (team->size == 2) {
-        give_back(pipe, call, out, slice.first);
-        give_back(pipe, call, out + (size_t)end * call->elem_bytes, chunk.count - end);
+        const struct collx_flag *flag = &part_of(pipe, !team->rank)->reduced[g & 1];
+        give_back(pipe, call, flag, out, slice.first);
+        give_back(pipe, call, flag, out + (size_t)end * call->elem_bytes, chunk.count - end);
     }
     return error;
 }

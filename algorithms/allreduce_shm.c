@@ -71,11 +71,13 @@ static int combine_all(struct allreduce *state, struct collx_call *call, int err
     return error;
 }
 
-/* Of two ranks: return the other's share (copy.h), which has been read. */
+/* Of two ranks: return the other's share (copy.h), which has been read, if its flag says so. */
 static inline void give_back(struct allreduce *state, uint64_t round, size_t bytes)
 {
     struct collx_share *share = collx_share_of(&state->shares, !state->team->rank);
 
+    if (bytes < COLLX_COPY_RETURNED || !collx_share_flag(share, round)->payload[0])
+        return;
     collx_copy_return(&state->pipe.copier, collx_share_data(&state->shares, share, round, bytes),
                       bytes);
     state->pipe.copier.returned = state->pipe.copier.returns;
@@ -90,6 +92,7 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
     const size_t bytes = call->bytes;
     const uint64_t round = ++state->round;
     struct collx_share *share = collx_share_of(shares, team->rank);
+    struct collx_flag *flag = collx_share_flag(share, round);
     unsigned char *own = collx_share_data(shares, share, round, bytes);
     int error = 0;
 
@@ -99,7 +102,9 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
         collx_copy_small(own, call->sbuf, bytes);
     else
         collx_copy_in(&state->pipe.copier, own, call->sbuf, bytes);
-    collx_flag_post(team, collx_share_flag(share, round), round);
+    if (bytes >= COLLX_COPY_RETURNED)
+        flag->payload[0] = collx_copy_stays(&state->pipe.copier, bytes);
+    collx_flag_post(team, flag, round);
     if (in_groups)
         collx_shares_relay(team, shares, round, bytes); /* 2 */
 

@@ -16,7 +16,8 @@
  * and looks at their flags only then.
  *
  * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself; one of a few times as
- * many may go on in numbered lines (numbered.h).
+ * many may go on in numbered lines (numbered.h).  Beside the flag of a long one is whether its
+ * lines are worth returning.
  */
 #ifndef COLLX_BCAST_RING_H
 #define COLLX_BCAST_RING_H
@@ -79,6 +80,7 @@ static inline void collx_ring_put(const struct collx_team *team, struct collx_ri
                                   uint64_t e, const void *from, size_t bytes,
                                   struct collx_copier *copier)
 {
+    struct collx_flag *slot = &ring->slot[e % ring->slots];
     unsigned char *data = collx_ring_at(ring, e, bytes);
 
     if (!from)
@@ -87,7 +89,9 @@ static inline void collx_ring_put(const struct collx_team *team, struct collx_ri
         collx_copy_small(data, from, bytes);
     else
         collx_copy_in(copier, data, from, bytes);
-    collx_flag_post(team, &ring->slot[e % ring->slots], e);
+    if (bytes >= COLLX_COPY_RETURNED)
+        slot->payload[0] = collx_copy_stays(copier, bytes);
+    collx_flag_post(team, slot, e);
 }
 
 /* 3, when e is there.  `to` NULL: of a rank without memory; to nowhere. */
@@ -117,13 +121,14 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
     return least;
 }
 
-/* Of the only reader: return a chunk, and tell the root whether we do. */
+/* Of the only reader: return a chunk, if it is worth it, and tell the root whether we do. */
 static inline void collx_ring_return(const struct collx_team *team, struct collx_ring *ring,
                                      uint64_t e, size_t bytes)
 {
     if (bytes < COLLX_COPY_RETURNED)
         return;
-    collx_copy_return(&ring->copier, collx_ring_at(ring, e, bytes), bytes);
+    if (ring->slot[e % ring->slots].payload[0])
+        collx_copy_return(&ring->copier, collx_ring_at(ring, e, bytes), bytes);
     /* Relaxed, as where it is read: results do not depend on it. */
     __atomic_store_n(&ring->done[team->rank].payload[0], ring->copier.returns, __ATOMIC_RELAXED);
 }

@@ -25,8 +25,9 @@
 #ifndef COLLX_COPY_H
 #define COLLX_COPY_H
 
+#include "algorithms/copy_ways.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 
 enum {
     COLLX_LINE_LEAST = 64, /* no CPU has shorter ones */
@@ -46,18 +47,17 @@ struct collx_copier {
     unsigned copies;    /* large ones so far */
     unsigned slow;      /* timed ones in a row that were slow */
     unsigned streaming; /* large copies to go past the caches before plain ones are tried again */
-    bool demotes;       /* this CPU can push lines on to where their reader looks */
     bool returns;       /* we return what we read, it costs nothing here */
     bool returned;      /* so do those who read what we write; to be set by the user */
     unsigned reads;     /* until it is tried, or looked at, again */
     unsigned patience;  /* reads between two tries, as long as they fail */
-    void (*out)(void *to, const void *shared, size_t bytes);
+    struct collx_copy_ways ways;
 };
 
 void collx_copier_init(struct collx_copier *copier);
 
 /* The flag that is posted afterwards orders the copy: it ends with a store fence where it needs
- * one. Any alignment. */
+ * one.  Any alignment. */
 void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, size_t bytes);
 
 /* Take lines of shared memory back from those who have read them: this rank will write there next.
@@ -75,24 +75,31 @@ static inline void collx_copy_claim(void *shared, size_t bytes)
 #endif
 }
 
+/* Whether copies of `bytes` bytes leave their lines in a cache: not those past them. */
+static inline bool collx_copy_stays(const struct collx_copier *copier, size_t bytes)
+{
+    return !copier->streaming || bytes < COLLX_COPY_LARGE;
+}
+
 /* Whether to claim what the next message of `bytes` bytes, in copies of `each`, is written to. */
 static inline bool collx_copy_claims(const struct collx_copier *copier, size_t bytes, size_t each)
 {
     return bytes <= (copier->returned ? COLLX_CLAIM_RETURNED : COLLX_CLAIM_MOST) &&
-           (!copier->streaming || each < COLLX_COPY_LARGE);
+           collx_copy_stays(copier, each);
 }
 
 /* From shared memory that another rank has just written.  Any alignment. */
 static inline void collx_copy_out(const struct collx_copier *copier, void *to, const void *shared,
                                   size_t bytes)
 {
-    copier->out(to, shared, bytes);
+    copier->ways.wide(to, shared, bytes);
 }
 
 void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes);
 
-/* Return what has been copied out, before the post that lets its writer write there again.  What is
- * there stays; but nobody may write there, and only its writer may read there, at the same time. */
+/* Return what has been copied out, before the post that lets its writer write there again; its
+ * writer says whether it is worth it (collx_copy_stays).  What is there stays; but nobody may write
+ * there, and only its writer may read there, at the same time. */
 static inline void collx_copy_return(struct collx_copier *copier, const void *shared, size_t bytes)
 {
     if (bytes >= COLLX_COPY_RETURNED)

@@ -53,14 +53,20 @@ TEST(Copy, Plain)
             }
 }
 
-TEST(Copy, Out)
+/* A version that this CPU cannot run is the next one. */
+const char *const versions[] = {"avx512", "avx2", "c", "auto"};
+
+void use_version(const char *version)
 {
-    const char *const versions[] = {"avx512", "avx2", "c", "auto"};
     char why[100];
 
-    /* A version that this CPU cannot run is the next one. */
+    ASSERT_EQ(0, collx_option_set("kernels", version, why, sizeof why)) << why;
+}
+
+TEST(Copy, Out)
+{
     for (const char *version : versions) {
-        ASSERT_EQ(0, collx_option_set("kernels", version, why, sizeof why)) << why;
+        use_version(version);
         collx_copier copier = new_copier();
         for (size_t bytes : sizes)
             for (size_t to : {0, 1, 8, 63})
@@ -71,14 +77,17 @@ TEST(Copy, Out)
 
 TEST(Copy, PastTheCaches)
 {
-    for (size_t bytes : sizes)
-        for (size_t to : {0, 1, 8, 63})
-            for (size_t from : {0, 3}) {
-                collx_copier copier = new_copier();
-                copier.streaming = 1;
-                EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
-                EXPECT_EQ(bytes < 4096, copier.streaming == 1);
-            }
+    for (const char *version : versions) {
+        use_version(version);
+        for (size_t bytes : sizes)
+            for (size_t to : {0, 1, 8, 63})
+                for (size_t from : {0, 3}) {
+                    collx_copier copier = new_copier();
+                    copier.streaming = 1;
+                    EXPECT_TRUE(arrives(&copier, bytes, to, from)) << version << bytes << " " << to;
+                    EXPECT_EQ(bytes < 4096, copier.streaming == 1);
+                }
+    }
 }
 
 /* What has been returned is written with other stores. */
@@ -174,15 +183,33 @@ TEST(Copy, ClaimsLeaveWhatIsThere)
     munmap(memory, 2 * page);
 }
 
+/* When it has gone past the caches for long it times a plain copy, and goes on if that was slow. */
 TEST(Copy, TriesPlainStoresAgain)
+{
+    for (bool returned : {false, true}) {
+        collx_copier copier = new_copier();
+
+        copier.returned = returned;
+        copier.slow = 3;
+        copier.streaming = 2;
+        for (int i = 0; i < 2; i++)
+            EXPECT_TRUE(arrives(&copier, 8192, 0, 0));
+        EXPECT_EQ(0u, copier.streaming);
+        EXPECT_TRUE(arrives(&copier, 8192, 0, 0));
+        EXPECT_EQ(copier.streaming ? 3u : 0u, copier.slow);
+        EXPECT_EQ(0u, copier.copies);
+    }
+}
+
+TEST(Copy, StaysWhereItIsUntilSeveralWereSlow)
 {
     collx_copier copier = new_copier();
 
-    copier.streaming = 2;
-    for (int i = 0; i < 3; i++)
-        EXPECT_TRUE(arrives(&copier, 8192, 0, 0));
-    EXPECT_EQ(0u, copier.streaming);
-    EXPECT_EQ(1u, copier.copies);
+    for (unsigned i = 1; i < 24; i++) {
+        EXPECT_TRUE(arrives(&copier, 4096, 0, 0));
+        EXPECT_EQ(0u, copier.streaming);
+        EXPECT_EQ(i, copier.copies);
+    }
 }
 
 } // namespace

@@ -1,0 +1,147 @@
+#include "algorithms/copy_ways.h"
+
+#include "algorithms/copy.h"
+#include "algorithms/reduce.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static void any(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+/* ThreadSanitizer would not see stores by intrinsics. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#include <cpuid.h>
+#include <immintrin.h>
+
+enum {
+    /* So many bytes ahead of its stores a copy claims lines: as many as a CPU fetches at once. */
+    CLAIM_AHEAD = 1024,
+};
+
+static void plain(void *shared, const void *source, size_t bytes)
+{
+    char *to = shared;
+    const char *from = source;
+
+    if (bytes < 16) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    if (bytes > CLAIM_AHEAD)
+        collx_copy_claim(to, CLAIM_AHEAD);
+    for (; bytes > CLAIM_AHEAD; to += 64, from += 64, bytes -= 64) {
+        collx_copy_claim(to + CLAIM_AHEAD, 1);
+        for (size_t at = 0; at < 64; at += 16)
+            _mm_storeu_si128((__m128i *)(to + at), _mm_loadu_si128((const __m128i *)(from + at)));
+    }
+    for (size_t at = 0; at + 16 <= bytes; at += 16)
+        _mm_storeu_si128((__m128i *)(to + at), _mm_loadu_si128((const __m128i *)(from + at)));
+    _mm_storeu_si128((__m128i *)(to + bytes - 16),
+                     _mm_loadu_si128((const __m128i *)(from + bytes - 16)));
+}
+
+__attribute__((target("avx2"))) static void wide_avx2(void *to, const void *from, size_t bytes)
+{
+    char *t = to;
+    const char *f = from;
+
+    if (bytes < 32) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at + 32 <= bytes; at += 32)
+        _mm256_storeu_si256((__m256i *)(t + at), _mm256_loadu_si256((const __m256i *)(f + at)));
+    _mm256_storeu_si256((__m256i *)(t + bytes - 32),
+                        _mm256_loadu_si256((const __m256i *)(f + bytes - 32)));
+}
+
+__attribute__((target("avx512f"))) static void wide_avx512(void *to, const void *from, size_t bytes)
+{
+    char *t = to;
+    const char *f = from;
+
+    if (bytes < 64) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at + 64 <= bytes; at += 64)
+        _mm512_storeu_si512(t + at, _mm512_loadu_si512(f + at));
+    _mm512_storeu_si512(t + bytes - 64, _mm512_loadu_si512(f + bytes - 64));
+}
+
+/* Streaming stores want whole lines, aligned.  They are not ordered by the release store of the
+ * flag that follows. */
+#define STREAM(name, isa, line)                                                                    \
+    __attribute__((target(isa))) static void name(void *shared, const void *source, size_t bytes)  \
+    {                                                                                              \
+        char *to = shared;                                                                         \
+        const char *from = source;                                                                 \
+        size_t head = -(uintptr_t)to & 63;                                                         \
+                                                                                                   \
+        head = head < bytes ? head : bytes;                                                        \
+        memcpy(to, from, head);                                                                    \
+        for (to += head, from += head, bytes -= head; bytes >= 64; bytes -= 64, to += 64)          \
+            line(to, from), from += 64;                                                            \
+        memcpy(to, from, bytes);                                                                   \
+        _mm_sfence();                                                                              \
+    }
+
+#define PIECE_SSE2(to, from)                                                                       \
+    _mm_stream_si128((__m128i *)(to), _mm_loadu_si128((const __m128i *)(from)))
+#define PIECE_AVX2(to, from)                                                                       \
+    _mm256_stream_si256((__m256i *)(to), _mm256_loadu_si256((const __m256i *)(from)))
+#define LINE_SSE2(to, from)                                                                        \
+    PIECE_SSE2(to, from), PIECE_SSE2((to) + 16, (from) + 16), PIECE_SSE2((to) + 32, (from) + 32),  \
+        PIECE_SSE2((to) + 48, (from) + 48)
+#define LINE_AVX2(to, from) PIECE_AVX2(to, from), PIECE_AVX2((to) + 32, (from) + 32)
+#define LINE_AVX512(to, from) _mm512_stream_si512((void *)(to), _mm512_loadu_si512(from))
+STREAM(stream_sse2, "sse2", LINE_SSE2)
+STREAM(stream_avx2, "avx2", LINE_AVX2)
+STREAM(stream_avx512, "avx512f", LINE_AVX512)
+
+/* What has been written leaves this core's own caches for the one that the reader looks into first,
+ * before it asks: from 64 bytes to 1 KiB it then waits a fifth less. */
+__attribute__((target("cldemote"))) static void demote(const void *shared, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += 64)
+        __builtin_ia32_cldemote((const char *)shared + at);
+}
+
+static bool can_demote(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static _Atomic int known;
+    unsigned a, b, c = 0, d;
+
+    /* Asked once: in a virtual machine cpuid takes long. */
+    if (atomic_load_explicit(&known, memory_order_relaxed) == UNKNOWN)
+        atomic_store_explicit(
+            &known, __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE ? YES : NO,
+            memory_order_relaxed);
+    return atomic_load_explicit(&known, memory_order_relaxed) == YES;
+}
+
+struct collx_copy_ways collx_copy_ways(void)
+{
+    static const struct collx_copy_ways all[] = {
+        [COLLX_KERNELS_C] = {plain, any, stream_sse2, NULL},
+        [COLLX_KERNELS_AVX2] = {plain, wide_avx2, stream_avx2, NULL},
+        [COLLX_KERNELS_AVX512] = {plain, wide_avx512, stream_avx512, NULL},
+    };
+    struct collx_copy_ways ways = all[collx_reduce_version()];
+
+    if (can_demote())
+        ways.demote = demote;
+    return ways;
+}
+#else
+struct collx_copy_ways collx_copy_ways(void)
+{
+    return (struct collx_copy_ways){any, any, any, NULL};
+}
+#endif

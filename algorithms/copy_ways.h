@@ -1,0 +1,22 @@
+/* How to store into memory that other CPUs read, and to load from it: what this CPU has for it. */
+#ifndef COLLX_COPY_WAYS_H
+#define COLLX_COPY_WAYS_H
+
+#include <stddef.h>
+
+/* Any alignment. */
+struct collx_copy_ways {
+    /* Into lines that another CPU has. */
+    void (*plain)(void *to, const void *from, size_t bytes);
+    /* Out of them, or into such as come fast. */
+    void (*wide)(void *to, const void *from, size_t bytes);
+    /* Past the caches.  Ends with a store fence, where such stores need one. */
+    void (*stream)(void *to, const void *from, size_t bytes);
+    /* Push lines that have been written on to where their reader looks first.  NULL: it cannot. */
+    void (*demote)(const void *shared, size_t bytes);
+};
+
+/* What this CPU and COLLX_KERNELS allow. */
+struct collx_copy_ways collx_copy_ways(void);
+
+#endif
