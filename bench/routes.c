@@ -255,11 +255,12 @@ static void add_peers(const char *peers)
 #ifdef OPEN_MPI
     MPI_Info_create(&info);
     for (char *peer = strtok_r(list, ",", &keep); peer; peer = strtok_r(NULL, ",", &keep)) {
-        if (!is_component(peer) && !peers)
+        if (!is_component(peer)) {
+            if (peers)
+                fail("Open MPI has no component '%s' for collectives; ompi_info lists those it has",
+                     peer);
             continue;
-        if (!is_component(peer))
-            fail("Open MPI has no component '%s' for collectives; ompi_info lists those it has",
-                 peer);
+        }
         MPI_Info_set(info, "ompi_comm_coll_preference", peer);
         add("mpi:", peer, true, info);
     }
