@@ -362,16 +362,16 @@ static int bar_detach(struct collx_bar *bar, unsigned channel)
 
 static int bar_lingers(struct collx_bar *bar, unsigned channel)
 {
-    uint64_t mask = 0;
-    int error = 0;
+    uint64_t mask;
 
     /* Where all take part, all have to come to take it anew. */
-    if (bar->caps.flags & COLLX_BAR_MASKS)
-        error = begin_config(bar);
-    if (!error && bar->caps.flags & COLLX_BAR_MASKS) {
-        error = collx_board_mask(&bar->wires, &bar->board, channel, &mask);
-        end_config(bar);
-    }
+    if (!(bar->caps.flags & COLLX_BAR_MASKS))
+        return 0;
+    int error = begin_config(bar);
+    if (error)
+        return error;
+    error = collx_board_mask(&bar->wires, &bar->board, channel, &mask);
+    end_config(bar);
     return error ? error : (int)(mask >> bar->board.self & 1);
 }
 
