@@ -98,6 +98,8 @@ static void look_for_drivers(void)
     if (atomic_load_explicit(&seen, memory_order_acquire) == loaded)
         return;
     for (int i = 0; i < DRIVERS; i++) {
+        if (atomic_load_explicit(&drivers[i].ask, memory_order_relaxed))
+            continue;
         /* Kept: it is in use. */
         void *library = dlopen(drivers[i].library, RTLD_LAZY | RTLD_NOLOAD);
         if (library)
