@@ -169,7 +169,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     } else if (type != &room && call->bytes && !call->sbuf) {
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
-    if (collx_gpu_has(call->sbuf))
+    if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))
         call->contiguous = false;
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return choose(slot->state, COLLX_ALLREDUCE, call);
