@@ -1,10 +1,10 @@
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/options.h"
 #include "group/state.h"
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +39,9 @@ static void report(void *ctx, const char *message)
 static int read_file(const char *path, struct collx_policy *policy, char *why, size_t size)
 {
     struct said said = {why, size};
-    char folder[PATH_MAX] = ".", library[sizeof folder + 32];
-    struct link_map *self;
-    Dl_info info;
+    char folder[PATH_MAX], library[sizeof folder + 32];
 
-    /* Not by our own name, which may be relative to a folder that the program has left. */
-    if (dladdr1((void *)collx_group_create, &info, (void **)&self, RTLD_DL_LINKMAP))
-        dlinfo(self, RTLD_DI_ORIGIN, folder);
+    collx_folder_of((void *)collx_group_create, folder, sizeof folder);
     snprintf(library, sizeof library, "%s/libcollx-policy.so", folder);
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     collx_policy_read_fn *read =

@@ -10,6 +10,7 @@
  *      PMPI_X comes back to be routed, and otherwise straight to where PMPI_X goes.
  */
 #include "base/door.h"
+#include "base/folder.h"
 #include "base/launcher.h"
 
 #include <dlfcn.h>
@@ -211,23 +212,10 @@ static void fill_tables(void)
     }
 }
 
-/* Where libcollx.so was when it was loaded.  Its name may be relative, and the program may have
- * gone to another folder since. */
-static void find_folder(void)
-{
-    char origin[2 * sizeof folder] = "."; /* of a relative name and what it is relative to */
-    struct link_map *self;
-    Dl_info info;
-
-    if (dladdr1((void *)collx_resolve, &info, (void **)&self, RTLD_DL_LINKMAP))
-        dlinfo(self, RTLD_DI_ORIGIN, origin);
-    snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, origin);
-}
-
 static void resolve(void)
 {
     mpi = find_mpi();
-    find_folder();
+    collx_folder_of((void *)collx_resolve, folder, sizeof folder);
     if (!mpi)
         warn(
             "an MPI function was called, but no MPI shared library is loaded (is the program "
