@@ -140,17 +140,6 @@ static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct col
            collx_copy_claims(&pipe->copier, call->bytes, call->bytes / 2);
 }
 
-/* Of the only one who reads there: return the bytes of `count` elements, if their flag says so. */
-static void give_back(struct collx_allreduce_pipe *pipe, const struct collx_call *call,
-                      const struct collx_flag *flag, const unsigned char *packed, int64_t count)
-{
-    if (!flag->payload[0])
-        return;
-    collx_copy_return(&pipe->copier, packed, (size_t)count * call->elem_bytes);
-    /* The others' CPUs are like ours. */
-    pipe->copier.returned = pipe->copier.returns;
-}
-
 /* A */
 static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *call,
                         struct collx_piece chunk, uint64_t g)
@@ -206,8 +195,8 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                       (size_t)slice.count * call->elem_bytes);
         for (int rank = 0; rank < team->size && !team->crowded; rank++)
             if (rank != team->rank)
-                give_back(pipe, call, &part_of(pipe, rank)->copied[g & 1],
-                          in_of(pipe, rank, g) + offset, slice.count);
+                collx_return(&pipe->copier, &part_of(pipe, rank)->copied[g & 1],
+                             in_of(pipe, rank, g) + offset, (size_t)slice.count * call->elem_bytes);
     }
     post(pipe, &part->reduced[g & 1], g);
     if (is_claimed(pipe, call)) {
@@ -237,8 +226,9 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
                     out + (size_t)end * call->elem_bytes);
     if (team->size == 2) {
         const struct collx_flag *flag = &part_of(pipe, !team->rank)->reduced[g & 1];
-        give_back(pipe, call, flag, out, slice.first);
-        give_back(pipe, call, flag, out + (size_t)end * call->elem_bytes, chunk.count - end);
+        collx_return(&pipe->copier, flag, out, (size_t)slice.first * call->elem_bytes);
+        collx_return(&pipe->copier, flag, out + (size_t)end * call->elem_bytes,
+                     (size_t)(chunk.count - end) * call->elem_bytes);
     }
     return error;
 }

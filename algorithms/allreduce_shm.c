@@ -71,16 +71,13 @@ static int combine_all(struct allreduce *state, struct collx_call *call, int err
     return error;
 }
 
-/* Of two ranks: return the other's share (copy.h), which has been read, if its flag says so. */
+/* Of two ranks: the other's share has been read. */
 static inline void give_back(struct allreduce *state, uint64_t round, size_t bytes)
 {
     struct collx_share *share = collx_share_of(&state->shares, !state->team->rank);
 
-    if (bytes < COLLX_COPY_RETURNED || !collx_share_flag(share, round)->payload[0])
-        return;
-    collx_copy_return(&state->pipe.copier, collx_share_data(&state->shares, share, round, bytes),
-                      bytes);
-    state->pipe.copier.returned = state->pipe.copier.returns;
+    collx_return(&state->pipe.copier, collx_share_flag(share, round),
+                 collx_share_data(&state->shares, share, round, bytes), bytes);
 }
 
 /* Compiled for each, since being flat should cost no look at what else could be. */

@@ -25,6 +25,18 @@ static inline void collx_claim(const struct collx_team *team, void *shared, size
         collx_copy_claim(shared, bytes);
 }
 
+/* Of the only one who reads there: return what has been read (algorithms/copy.h), if what is beside
+ * its flag says that it is worth it.  Whoever wrote it reads what we write likewise, and its CPU is
+ * like ours: if we return lines, so does it. */
+static inline void collx_return(struct collx_copier *copier, const struct collx_flag *flag,
+                                const void *shared, size_t bytes)
+{
+    if (bytes < COLLX_COPY_RETURNED || !flag->payload[0])
+        return;
+    collx_copy_return(copier, shared, bytes);
+    copier->returned = copier->returns;
+}
+
 /* Up to COLLX_INLINE bytes; small enough that a call of memcpy would show. */
 static inline void collx_copy_small(void *restrict to, const void *restrict from, size_t bytes)
 {
