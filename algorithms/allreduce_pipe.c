@@ -3,8 +3,9 @@
  * The vector goes through in chunks g = 1, 2, …, each in three steps, in buffers g mod 2:
  *   A. copy our chunk in (without the slice that we combine ourselves), post copied = g
  *   B. wait for copied = g of all; combine our slice of everybody's chunk, into the result and
- *      into `out`; post reduced = g
- *   C. wait for reduced = g of all; copy the other slices out
+ *      into `out`; return the lines of that slice (copy.h), which nobody else reads; post
+ *      reduced = g
+ *   C. wait for reduced = g of all; copy the other slices out; of two ranks: return their lines
  * done in the order C(g-1) A(g+1) B(g), so that each wait is for what the others did a step before.
  * Two buffers are enough: A(g+1) overwrites what was read in everybody's B(g-1), which C(g-1) has
  * waited for; B(g) overwrites what was read in everybody's C(g-2), which comes before their A(g),
@@ -133,7 +134,8 @@ static void post(const struct collx_allreduce_pipe *pipe, struct collx_flag *fla
     collx_flag_post(pipe->team, flag, g);
 }
 
-/* Whether lines are claimed: each rank copies what the others combine, at once. */
+/* Whether lines are claimed.  Each rank copies what the others combine: of two ranks half of the
+ * vector, of more about as much at a time. */
 static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
 {
     return call->bytes <= pipe->bytes &&

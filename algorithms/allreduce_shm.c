@@ -5,7 +5,8 @@
  * Small.  Round e = 1, 2, …:
  *   1. copy what we contribute into our own share, slot e mod 2, post e beside it
  *   2. in groups: wait for e in each share that we relay, copy it into our group's table, post e
- *   3. wait for e in everybody's share, in our group's table; combine all of them into the result
+ *   3. wait for e in everybody's share, in our group's table; combine all of them into the result;
+ *      of two ranks: return the lines of the other's (copy.h)
  *   4. claim our own share's other slot, so that (1) has not to fetch its lines from those who have
  *      read there
  * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e from

@@ -191,7 +191,6 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
                                     uint64_t first, size_t bytes)
 {
     const uint64_t next = 2 * first - ring->rooted, chunks = ring->chunk + 1 - first;
-
     const size_t each = collx_ring_chunk(ring, bytes);
 
     ring->rooted = first;

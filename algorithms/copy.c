@@ -16,9 +16,9 @@ enum {
     /* Bytes a nanosecond: plain stores over lines that a reader holds were measured at 7 to 12
      * where CPUs share a cache, and at 2 where they are far apart. */
     SLOW = 4,
-    /* ns for a store to one line, and to see that it is done: measured at 70 and 180.  Where lines
-     * are returned stores come at 26 and 10 bytes a nanosecond; but so do they if what is copied is
-     * in no cache. */
+    /* ns for a store to one line that has been returned, and to see that it is done: measured at 70
+     * where CPUs share a cache, and at 180 where they are far apart.  The rate of a copy, then 26
+     * and 10 bytes a nanosecond, would not tell: it falls as low if its source is in no cache. */
     FAR = 125,
     STREAM_FOR = 256,
     /* Reads between looks at what returning lines costs, where it has been cheap. */

@@ -35,9 +35,9 @@ enum {
     COLLX_COPY_LARGE = 4096,
     /* From here on lines are worth returning. */
     COLLX_COPY_RETURNED = 1024,
-    /* Messages whose memory is claimed before the next call of their size: more would push out of a
-     * CPU's first cache what the program has there.  Claims of lines that have been returned hold
-     * up those who still read others. */
+    /* The longest messages whose memory is claimed before the next call of their size: more would
+     * push out of a CPU's first cache what the program has there.  Lines that have been
+     * returned come fast without, and claims of them hold up those who still read others. */
     COLLX_CLAIM_MOST = 32768,
     COLLX_CLAIM_RETURNED = 2048,
 };
@@ -95,6 +95,7 @@ static inline void collx_copy_out(const struct collx_copier *copier, void *to, c
     copier->ways.wide(to, shared, bytes);
 }
 
+/* What collx_copy_return() does with COLLX_COPY_RETURNED bytes and more. */
 void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes);
 
 /* Return what has been copied out, before the post that lets its writer write there again; its

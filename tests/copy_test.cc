@@ -148,7 +148,7 @@ TEST(Copy, RootHearsThatLinesAreReturned)
             EXPECT_EQ(returns, ring_view_hears(bytes, returns)) << bytes;
 }
 
-/* Neither is worth it: more than a cache has room for, what goes past it, or what comes fast. */
+/* Not worth it: more than a cache has room for, what goes past it, and what comes fast. */
 TEST(Copy, ClaimsLittle)
 {
     collx_copier copier = new_copier();

@@ -17,7 +17,7 @@ bool ring_view_hears(size_t bytes, bool returns)
     memset(memory, 0, space);
     for (int rank = 0; rank < 2; rank++)
         collx_ring_init(&ring[rank], memory, 2, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
-    /* It does not look again what that costs. */
+    /* Rank 1 does as it is told, and does not look what that costs; rank 0 has to find out. */
     ring[1].copier.reads = UINT_MAX;
     ring[1].copier.returns = returns;
     ring[0].copier.returned = !returns;
