@@ -6,16 +6,14 @@ enum { N, OVER };
 static int collx_allreduce_nx_attach(struct collx_team *team, const struct collx_args *args,
                                      void *memory, struct collx_slot *slot)
 {
-    const int n =
-        args->value[N] ? (int)args->value[N] : collx_nx_default(collx_leaders_count(team));
-    const struct collx_reduction reduction = {.n = n < 2 ? 2 : n};
+    const struct collx_reduction reduction = {
+        .n = collx_nx_taken((int)args->value[N], collx_leaders_count(team))};
 
     return collx_allreduce_nodes_attach(team, &reduction, args->value[OVER], memory, slot);
 }
 
 static const struct collx_param params[] = {
-    [N] = {"n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",
-           0, 0, 1 << 20, NULL},
+    [N] = COLLX_NX_PARAM,
     [OVER] = COLLX_OVER_PARAM,
     {NULL, NULL, 0, 0, 0, NULL},
 };

@@ -28,8 +28,7 @@ static int collx_barrier_nx_attach(struct collx_team *team, const struct collx_a
 }
 
 static const struct collx_param params[] = {
-    [N] = {"n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",
-           0, 0, 1 << 20, NULL},
+    [N] = COLLX_NX_PARAM,
     [MODE] = {"mode",
               "to whom nodes write: dissemination needs the fewest rounds for any number of "
               "nodes, exchange two more where it is not a power of n",

@@ -8,15 +8,14 @@ static int collx_bcast_nx_attach(struct collx_team *team, const struct collx_arg
                                  void *memory, struct collx_slot *slot)
 {
     const int nodes = collx_leaders_count(team);
-    const int n = args->value[N] ? (int)args->value[N] : collx_nx_default(nodes);
-    const struct collx_fanout fanout = {.nodes = nodes, .n = n < 2 ? 2 : n, .rounds = true};
+    const struct collx_fanout fanout = {
+        .nodes = nodes, .n = collx_nx_taken((int)args->value[N], nodes), .rounds = true};
 
     return collx_bcast_nodes_attach(team, &fanout, args->value[OVER], memory, slot);
 }
 
 static const struct collx_param params[] = {
-    [N] = {"n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",
-           0, 0, 1 << 20, NULL},
+    [N] = COLLX_NX_PARAM,
     [OVER] = COLLX_OVER_PARAM,
     {NULL, NULL, 0, 0, 0, NULL},
 };

@@ -53,6 +53,12 @@ int collx_nx_default(int nodes)
     return best;
 }
 
+int collx_nx_taken(int n, int nodes)
+{
+    n = n ? n : collx_nx_default(nodes);
+    return n < 2 ? 2 : n;
+}
+
 /* The highest digit has fewer values than n where N is not a power of n. */
 static int flags_in_round(const struct collx_pattern *pattern, int round)
 {
@@ -98,8 +104,7 @@ static int set_strides(struct collx_pattern *pattern, int nodes, int n)
 {
     int digits = 0, core = 1;
 
-    n = n ? n : collx_nx_default(nodes);
-    n = n < 2 || nodes < 2 ? 2 : at_most(n, nodes);
+    n = nodes < 2 ? 2 : at_most(collx_nx_taken(n, nodes), nodes);
     *pattern = (struct collx_pattern){.nodes = nodes, .width = n - 1, .nx.n = n};
     for (long power = 1; power <= nodes; power *= n) {
         core = (int)power;

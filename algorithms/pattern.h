@@ -61,6 +61,16 @@ void collx_nx_exchange(struct collx_pattern *pattern, int nodes, int n);
  * writes need. */
 int collx_nx_default(int nodes);
 
+/* The n that is taken for one that is asked for, however many nodes there are. */
+int collx_nx_taken(int n, int nodes);
+
+/* How it is asked for: a parameter of the algorithms named "nx". */
+#define COLLX_NX_PARAM                                                                             \
+    {                                                                                              \
+        "n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",  \
+            0, 0, 1 << 20, NULL                                                                    \
+    }
+
 /* hsb: a tree in which nodes have up to f_in children collects, and one in which they have up to
  * f_out children releases; node 0 is the root of both.  Fans below 2 are taken as 2, larger ones
  * than can be used as the largest that can; 0 asks for the default. */
