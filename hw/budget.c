@@ -1,14 +1,35 @@
 #include "hw/budget.h"
 
+#include "hw/cgroups.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <unistd.h>
+
+/* The part of a cgroup's memory that is for us is one in so many. */
+enum { CGROUP_PARTS = 8 };
 
 size_t collx_budget_part(size_t size, int members)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), all = (size_t)members;
 
     return ((size + page - 1) / page * page + all - 1) / all;
+}
+
+static void look(struct collx_cgroups *at, enum collx_cgroup_version version, void *with)
+{
+    const char *file = version == COLLX_CGROUP_V2 ? "memory.max" : "memory.limit_in_bytes";
+    int64_t *most = with, bytes;
+
+    /* "max", or -1 or more than anybody has: no limit. */
+    if (collx_cgroup_numbers(at, file, &bytes, NULL) && bytes >= 0 && bytes / CGROUP_PARTS < *most)
+        *most = bytes / CGROUP_PARTS;
+}
+
+int64_t collx_budget_allowed(const char *root, int64_t most)
+{
+    collx_cgroups_walk(root, 0, "memory", look, &most);
+    return most;
 }
 
 int collx_budget_take(struct collx_budget *budget, size_t bytes, size_t share)

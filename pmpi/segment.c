@@ -6,6 +6,7 @@
 #include "hw/budget.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <unistd.h>
 
 /* Of this process, over all its communicators. */
@@ -24,9 +25,26 @@ static int node_ranks(const struct collx_comm *comm)
     return ranks > comm->node_ranks ? ranks : comm->node_ranks;
 }
 
+/* Of the option's initial value.  Found once: a machine may have thousands of mounts, and a job
+ * thousands of communicators. */
+static int64_t allowed;
+static pthread_once_t found = PTHREAD_ONCE_INIT;
+
+static void find_allowed(void)
+{
+    allowed = collx_budget_allowed("", collx_option_describe(COLLX_OPTION_MEMORY)->initial);
+}
+
 size_t collx_segment_share(const struct collx_comm *comm)
 {
-    return (size_t)collx_option_number(COLLX_OPTION_MEMORY) / (size_t)node_ranks(comm);
+    int64_t memory = collx_option_number(COLLX_OPTION_MEMORY);
+
+    /* Whoever has set it knows what a cgroup has for it. */
+    if (collx_option_origin(COLLX_OPTION_MEMORY) == COLLX_FROM_DEFAULT) {
+        pthread_once(&found, find_allowed);
+        memory = allowed;
+    }
+    return (size_t)memory / (size_t)node_ranks(comm);
 }
 
 size_t collx_segments_taken(void)

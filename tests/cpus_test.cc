@@ -1,7 +1,8 @@
-/* Which CPU time the kernel lets processes have, and when ranks are a crowd.  The machines are
- * folders here, with the files of /proc and of the cgroups in them. */
+/* Which CPU time and memory the kernel lets processes have, and when ranks are a crowd.  The
+ * machines are folders here, with the files of /proc and of the cgroups in them. */
 extern "C" {
 #include "base/algorithm.h"
+#include "hw/budget.h"
 #include "hw/cpus.h"
 
 /* algorithms/crowd.h, which is C alone for its atomics.  A segment is bytes here. */
@@ -83,6 +84,15 @@ class Machine
             values += (values.empty() ? "" : " ") + std::to_string(each.millicpus);
         }
         return values;
+    }
+
+    /* Of 1,000,000 bytes, how many a job may share. */
+    int64_t memory() const
+    {
+        errno = EXDEV;
+        int64_t bytes = collx_budget_allowed(root.c_str(), 1000000);
+        EXPECT_EQ(errno, EXDEV);
+        return bytes;
     }
 
   private:
@@ -266,6 +276,31 @@ TEST(CpuLimits, Format)
     EXPECT_STREQ(collx_cpus_format(500, text, sizeof text), "0.5");
     EXPECT_STREQ(collx_cpus_format(10001, text, sizeof text), "10.001");
     EXPECT_STREQ(collx_cpus_format(INT64_MAX, text, sizeof text), "9223372036854775.807");
+}
+
+TEST(MemoryLimits, AnEighthOfTheLeastIsForUs)
+{
+    const char *const mounted = "36 23 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    Machine none, v1, v2;
+
+    EXPECT_EQ(none.memory(), 1000000);
+    v2.in("0::/job/rank\n").mounts(UNIFIED);
+    v2.file("/sys/fs/cgroup/job/rank/memory.max", "max\n");
+    EXPECT_EQ(v2.memory(), 1000000);
+    v2.file("/sys/fs/cgroup/job/memory.max", "4000000\n");
+    EXPECT_EQ(v2.memory(), 500000);
+    v2.file("/sys/fs/cgroup/job/rank/memory.max", "8000000\n");
+    EXPECT_EQ(v2.memory(), 500000);
+    v2.file("/sys/fs/cgroup/job/rank/memory.max", "0\n");
+    EXPECT_EQ(v2.memory(), 0);
+
+    v1.in("4:cpu:/\n3:memory:/job\n0::/\n").mounts(std::string(UNIFIED) + mounted);
+    v1.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+    EXPECT_EQ(v1.memory(), 1000000);
+    v1.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "-1\n");
+    EXPECT_EQ(v1.memory(), 1000000);
+    v1.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "800\n");
+    EXPECT_EQ(v1.memory(), 100);
 }
 
 /* The ranks of a communicator, which join from this process. */

@@ -7,9 +7,9 @@ program is tests/programs/crowd.c."""
 
 import os
 import sys
-import time
 from pathlib import Path
 
+from cgroup import cgroup
 from job import Mpi, Skip, check, main, run
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -50,57 +50,10 @@ def spinning(_):
         {"COLLX_SPIN": 100})
 
 
-def places_for_cgroups():
-    """Where cgroups can be made that may have a quota, and how `percent` of a CPU is written."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        mount, _, kind = line.partition(" - ")
-        point, kind = Path(mount.split()[4]), kind.split()
-        if kind[0] == "cgroup" and "cpu" in kind[-1].split(","):
-            yield point, lambda percent: {"cpu.cfs_period_us": 100000,
-                                          "cpu.cfs_quota_us": percent * 1000}
-        elif kind[0] == "cgroup2":
-            yield point, lambda percent: {"cpu.max": f"{percent * 1000} 100000"}
-
-
-def remove_cgroup(folder):
-    for _ in range(100):
-        try:
-            folder.rmdir()
-            return
-        except OSError:  # who has just ended may still be in it
-            time.sleep(0.05)
-
-
-def make_cgroup(percent):
-    """A cgroup that has `percent` of a CPU, and words that enter it."""
-    why = "no cgroups are mounted that could have a quota"
-    for point, files in places_for_cgroups():
-        folder = point / f"collx-test-{os.getpid()}"
-        words = ["sh", "-c", f'echo $$ >"{folder}/cgroup.procs" && exec "$@"', "sh"]
-        try:
-            folder.mkdir()
-        except OSError as error:
-            why = f"no cgroup can be made: {error}"
-            continue
-        try:
-            for name, value in files(percent).items():
-                with open(folder / name, "r+") as file:  # without the controller there is none
-                    file.write(str(value))
-            if run([*words, "true"]).code == 0:
-                return folder, words
-            why = f"{folder} cannot be entered"
-        except OSError as error:
-            why = f"no cgroup can have a quota: {error}"
-        remove_cgroup(folder)
-    raise Skip(why)
-
-
 def half_a_cpu(_):
-    folder, enter = make_cgroup(50)
-    try:
+    with cgroup("cpu", {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": 50000},
+                {"cpu.max": "50000 100000"}) as enter:
         job(2, ", and a cgroup gives 2 of them the time of 0.5", wrap=enter)
-    finally:
-        remove_cgroup(folder)
 
 
 main([

@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+from cgroup import cgroup
 from job import Mpi, Report, Skip, check, main, run
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -25,15 +26,16 @@ ALLREDUCE = "version: 1\nrules:\n  - { match: { collective: allreduce }, use: [s
 class Job:
     """A case, run with a trace."""
 
-    def __init__(self, folder, case, number, env=None, policy=None, ranks=RANKS, command=None):
+    def __init__(self, folder, case, number, env=None, policy=None, ranks=RANKS, command=None,
+                 wrap=()):
         trace = folder / f"trace-{len(list(folder.iterdir()))}"
         trace.mkdir()
         env = {"LD_PRELOAD": collx, "COLLX_TRACE": trace, **(env or {})}
         if policy:
             env["COLLX_POLICY"] = folder / "policy.yaml"
             env["COLLX_POLICY"].write_text(policy)
-        self.result = run(mpi.command(ranks, [*(command or [program]), case, number], env),
-                          timeout=120).expect()
+        command = mpi.command(ranks, [*(command or [program]), case, number], env)
+        self.result = run([*wrap, *command], timeout=120).expect()
         if "skip\n" in self.result.out:
             raise Skip("this MPI library cannot do it")
         check("good" in self.result.out, f"not at its end\n{self.result.out}{self.result.err}")
@@ -171,6 +173,15 @@ def largest_first(folder):
     check(job.said("memory of first-0: its ranks share"), job.result.err)
 
 
+def little_memory(folder):
+    """The kernel kills whoever takes more than a cgroup has; what is not set does not come near."""
+    with cgroup("memory", {"memory.limit_in_bytes": "200M"}, {"memory.max": "200M"}) as enter:
+        job = Job(folder, "fill", 200, wrap=enter)
+    check(job.routed("first-0"), "nothing is routed")
+    check(not job.routed("first-199"), "there was memory for all")
+    check(len(job.said("COLLX_MEMORY is used up")) == 1, job.result.err)
+
+
 main([
     ("what is used little is not set up", short_lived),
     ("in a crowd it is sooner, where calls take long", slow_crowd),
@@ -181,4 +192,5 @@ main([
     ("threads set up communicators at the same time", threads),
     ("one rank has less than the others", one_rank_has_less),
     ("what needs most is left out first", largest_first),
+    ("a cgroup with little memory", little_memory),
 ])
