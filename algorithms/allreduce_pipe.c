@@ -9,7 +9,8 @@
  * done in the order C(g-1) A(g+1) B(g), so that each wait is for what the others did a step before.
  * Two buffers are enough: A(g+1) overwrites what was read in everybody's B(g-1), which C(g-1) has
  * waited for; B(g) overwrites what was read in everybody's C(g-2), which comes before their A(g),
- * which B(g) has waited for.
+ * which B(g) has waited for.  What is returned at a slice's border may be a line of which others
+ * read, or return, the rest: each stores bytes of its own slice alone.
  *
  * A short vector, of one chunk, uses the waits to claim what it writes next: after (A) its slice of
  * `out`, after (B) the next call's chunk and flags, of which there are two for that, in turn.

@@ -9,7 +9,7 @@
  *      of two ranks: return the lines of the other's (copy.h)
  *   4. claim our own share's other slot, so that (1) has not to fetch its lines from those who have
  *      read there
- * Two slots are enough: who posts e has finished reading round e - 1, so who has seen e from
+ * Two slots are enough: who posts e has finished with (3) of round e - 1, so who has seen e from
  * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as
  * true of what a relay writes: it has seen e from everybody in (3).
  *

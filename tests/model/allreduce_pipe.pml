@@ -1,8 +1,11 @@
 /* Allreduce of large vectors: algorithms/allreduce_pipe.c, in its order C(g-1) A(g+1) B(g), with
  * calls of …, 3, 2, 1 chunks one after the other.
  *
- * What is combined and copied out is this chunk's, and nobody overwrites what is still to be read,
- * or claims it in a call of one chunk.
+ * Of two ranks, each returns what it has read.  Of more it returns slices that nobody else reads,
+ * which are as those of two here.
+ *
+ * What is combined and copied out is this chunk's, and nobody overwrites what is still to be read
+ * or returned, or claims it in a call of one chunk.
  *
  * ok: RANKS=2 CALLS=3
  * ok: RANKS=3 CALLS=2
@@ -14,6 +17,8 @@
  * fails: assertion: RANKS=2 CALLS=3 IN_EARLY      A(g+1) before C(g-1)
  * fails: assertion: RANKS=2 CALLS=2 POST_FIRST    B posts before its slice is there
  * fails: assertion: RANKS=2 CALLS=2 CLAIM_USED    what the others combine now
+ * fails: assertion: RANKS=2 CALLS=3 RETURN_IN_LATE     after the post of B
+ * fails: assertion: RANKS=2 CALLS=3 RETURN_OUT_LATE    C(g-1) goes on after B(g)
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_B
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_C
  */
@@ -52,6 +57,14 @@ inline fill(kind, g)
     }
 }
 
+#if defined RETURN_IN_LATE
+#define returns(kind) (RANKS == 2 && kind == OUT)
+#elif defined RETURN_OUT_LATE
+#define returns(kind) (RANKS == 2 && kind == IN)
+#else
+#define returns(kind) (RANKS == 2)
+#endif
+
 /* Wait for everybody's flag, then read everybody's data. */
 inline use(kind, waits, g)
 {
@@ -76,6 +89,10 @@ inline use(kind, waits, g)
         other++
     :: else -> other = 0; break
     od;
+    if
+    :: returns(kind) -> give_back(buffer(kind, 1 - _pid, g))
+    :: else
+    fi;
     knows[_pid].seen[kind * RANKS + _pid] = g
 }
 
@@ -118,6 +135,9 @@ inline step_combine(g) /* B */
 #else
     fill(OUT, g);
     post(_pid, flag(OUT, _pid, g), g);
+#ifdef RETURN_IN_LATE
+    give_back(buffer(IN, 1 - _pid, g));
+#endif
     claim(IN, g + 1);
     /* And the flags of g + 1, which were those of g - 1. */
     claim(OUT, g + 1)
@@ -158,6 +178,12 @@ active [RANKS] proctype rank()
             fi;
 #endif
             step_combine(g + i);
+#ifdef RETURN_OUT_LATE
+            if
+            :: i > 1 -> give_back(buffer(OUT, 1 - _pid, g + i - 1))
+            :: else
+            fi;
+#endif
             i++
         :: else -> break
         od;

@@ -1,8 +1,9 @@
 /* Bcast through a ring of slots: collx_ring_pass_chunk() of algorithms/bcast_ring.h, steps 1 to 4 as
  * there.  The root of each chunk is any rank, as Spin likes, and any chunk goes in numbered lines,
- * of which there is one beside the flag's; all ranks agree on both.
+ * of which there is one beside the flag's; all ranks agree on both.  Of two ranks, the other one
+ * returns the data.
  *
- * What is read is this chunk, and no root overwrites what somebody has still to read.
+ * What is read is this chunk, and no root overwrites what somebody has still to read or return.
  *
  * ok: RANKS=2 CHUNKS=5 SLOTS=2
  * ok: RANKS=3 CHUNKS=3 SLOTS=2
@@ -14,6 +15,7 @@
  * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 LATE_WAIT    the root waits for a chunk too few
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 POST_FIRST   2 posts before the data is there
  * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 DONE_FIRST   4 before the data is read
+ * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 RETURN_LATE  3 goes on after 4
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 FLAG_ALONE   3 does not look at the line's number
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 LINE_FIRST   2 numbers a line before its data is there
  * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
@@ -154,6 +156,12 @@ proctype member(byte me)
                 assert(knows[me].written[RANKS + root[e]] >= e && line[slot] == e)
             :: else
             fi;
+#ifdef RETURN_LATE
+            post(me, done(me), e);
+#endif
+#if RANKS == 2
+            give_back(data[slot]);
+#endif
             knows[me].seen[me] = e;
             knows[me].seen[RANKS + me] = e
         fi;

@@ -85,6 +85,15 @@ inline wait_for(me, flag, value)
     }
 }
 
+/* Store what is there: to return it to its writer (algorithms/copy.h).  What is stored meanwhile
+ * would be lost; `k` is the caller's. */
+inline give_back(place)
+{
+    k = place;
+    place = k;
+    k = 0
+}
+
 /* Everybody's stores of `round` are known. */
 inline all_written(me, round)
 {

@@ -5,7 +5,10 @@
  * LINED: what is told in a round goes on in a numbered line beside that of the flag, or does not, as
  * Spin likes (algorithms/numbered.h).
  *
- * What is read is what was told in this round, and nobody overwrites what may still be read.
+ * Of two ranks, each returns what it has read of the other's.
+ *
+ * What is read is what was told in this round, and nobody overwrites what may still be read or
+ * returned.
  *
  * ok: RANKS=2 CALLS=6
  * ok: RANKS=3 CALLS=4
@@ -22,6 +25,7 @@
  * fails: assertion: RANKS=2 CALLS=3 POST_FIRST    the flag is posted before the data is there
  * fails: assertion: RANKS=3 CALLS=3 NOT_ALL       the last rank is not waited for
  * fails: assertion: RANKS=3 CALLS=4 BOOLEAN       flags tell that a slot is full, not of which round
+ * fails: assertion: RANKS=2 CALLS=4 RETURN_LATE   what has been read is returned in the next round
  * fails: assertion: RANKS=2 CALLS=3 LINED ONE_SLOT
  * fails: assertion: RANKS=2 CALLS=2 LINED FLAG_ALONE    nobody looks at the line's number
  * fails: assertion: RANKS=2 CALLS=2 LINED LINE_FIRST    the line is numbered before its data is there
@@ -146,6 +150,12 @@ active [RANKS] proctype rank()
     :: round < CALLS ->
         round++;
         tell();
+#ifdef RETURN_LATE
+        if
+        :: round > 1 -> give_back(data[(1 - _pid) * SLOTS + (round - 1) % SLOTS])
+        :: else
+        fi;
+#endif
 #ifdef LINED
         choose();
         tell_line();
@@ -169,6 +179,9 @@ active [RANKS] proctype rank()
         :: other < RANKS -> use(other); other++
         :: else -> break
         od;
+#endif
+#if RANKS == 2 && !defined RETURN_LATE
+        give_back(data[slot(1 - _pid)]);
 #endif
 #ifdef LINED
         knows[_pid].seen[RANKS + _pid] = round;
