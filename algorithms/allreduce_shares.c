@@ -17,7 +17,7 @@ size_t collx_shares_most(int ranks)
 
 static size_t room_for(int ranks)
 {
-    return (collx_shares_most(ranks) + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+    return collx_line_up(collx_shares_most(ranks));
 }
 
 static size_t stride_for(int ranks)

@@ -23,7 +23,7 @@ static int attach_once(struct collx_group *group, const struct collx_algorithm *
         group->attached[group->attached_count++] = (struct collx_group_attached){
             .algorithm = algorithm,
             .args = *args,
-            .space = (space + COLLX_LINE - 1) & ~(size_t)(COLLX_LINE - 1),
+            .space = collx_line_up(space),
         };
     }
     return i;

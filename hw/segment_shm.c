@@ -31,7 +31,7 @@ struct collx_remote {
 
 static size_t cookie_offset(size_t bytes)
 {
-    return (bytes + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+    return collx_line_up(bytes);
 }
 
 static int shm_open_net(struct collx_net **net, struct collx_seg_caps *caps, char *why, size_t size)

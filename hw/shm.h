@@ -34,6 +34,12 @@ int collx_shm_create(size_t size, void **base, int *fd);
 /* `bytes` (a size or an address) rounded up to whole pages. */
 uintptr_t collx_page_up(uintptr_t bytes);
 
+/* The same to whole lines, of COLLX_LINE bytes. */
+static inline uintptr_t collx_line_up(uintptr_t bytes)
+{
+    return (bytes + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+}
+
 /* Before its memory is allocated: this part of a segment shall lie on that NUMA node, by the
  * kernel's number, if there is room.  Whole pages alone can; the rest of the part stays where its
  * neighbours are.  What the kernel does not know or allow is passed over. */

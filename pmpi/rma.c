@@ -167,14 +167,14 @@ static void make_window(struct opening *opening, struct told *told)
     /* Nobody promises that it begins with a line.  Whole lines, as MPICH 4.0 puts into windows
      * whose sizes are no multiples of 16 beside the place, where it has laid them out in shared
      * memory. */
-    const size_t all = (opening->bytes + 2 * COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+    const size_t all = collx_line_up(opening->bytes + COLLX_LINE);
     int error = pmpi.Win_allocate((MPI_Aint)all, 1, MPI_INFO_NULL, net->comm, &base, &net->win);
 
     if (error) {
         net->win = MPI_WIN_NULL;
         explain(opening, "MPI_Win_allocate" OVER_TCP, error);
     } else {
-        net->local = (char *)(((uintptr_t)base + COLLX_LINE - 1) & ~(uintptr_t)(COLLX_LINE - 1));
+        net->local = (char *)collx_line_up((uintptr_t)base);
         net->first = (size_t)(net->local - (char *)base);
         net->bytes = opening->bytes;
         lock_window(opening);

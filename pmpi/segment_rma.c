@@ -56,7 +56,7 @@ struct collx_remote {
 static int rma_make(struct collx_net *net, size_t bytes, struct collx_export **made, void **local,
                     struct collx_seg_address *address, char *why, size_t size)
 {
-    const size_t rounded = (bytes + COLLX_LINE - 1) / COLLX_LINE * COLLX_LINE;
+    const size_t rounded = collx_line_up(bytes);
 
     *made = NULL;
     if (rounded > net->bytes - net->taken) {

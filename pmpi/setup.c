@@ -184,7 +184,7 @@ static size_t want(struct collx_setup *setup, const struct collx_algorithm *algo
         wanted->algorithm++;
     if (algorithm->space)
         wanted->space = algorithm->space(&setup->comm->facts, args);
-    wanted->space = (wanted->space + COLLX_LINE - 1) & ~(size_t)(COLLX_LINE - 1);
+    wanted->space = collx_line_up(wanted->space);
     setup->wanted_count++;
     return wanted->space;
 }
