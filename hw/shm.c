@@ -59,6 +59,20 @@ static int map(int fd, size_t size, void **base)
     return 0;
 }
 
+/* Not under the number of an input or output that the program has closed: whatever its threads, or
+ * the libraries that it uses, print meanwhile would stand in the segment. */
+static int open_new(void)
+{
+    int fd = memfd_create("collx", MFD_CLOEXEC);
+
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    close(fd);
+    errno = error;
+    return higher;
+}
+
 int collx_shm_create(size_t size, void **base, int *fd)
 {
     struct rlimit allowed;
@@ -68,7 +82,7 @@ int collx_shm_create(size_t size, void **base, int *fd)
     /* Going past RLIMIT_FSIZE would not just fail: it raises SIGXFSZ, which kills. */
     if (!getrlimit(RLIMIT_FSIZE, &allowed) && size > allowed.rlim_cur)
         return -EFBIG;
-    *fd = memfd_create("collx", MFD_CLOEXEC);
+    *fd = open_new();
     if (*fd < 0)
         return -errno;
     if (ftruncate(*fd, (off_t)size))

@@ -4,6 +4,7 @@ extern "C" {
 }
 
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -77,6 +78,26 @@ TEST(Shm, IsAllocatedInPiecesThatAreDoneBetweenTwoSignals)
                   return interrupt_beyond(mib) && collx_shm_create(size, &base, &fd) == 0 &&
                          collx_shm_allocate(fd, size) == 0 && fstat(fd, &status) == 0 &&
                          static_cast<size_t>(status.st_blocks) * 512 >= size;
+              }));
+}
+
+/* What another thread writes meanwhile comes to nothing, as before. */
+TEST(Shm, IsNotWhereAProgramWritesThatHasClosedItsOutput)
+{
+    EXPECT_EQ(0, status_of([] {
+                  const char text[] = "lost";
+                  void *base;
+                  int fd;
+
+                  close(STDIN_FILENO);
+                  close(STDOUT_FILENO);
+                  close(STDERR_FILENO);
+                  if (collx_shm_create(mib, &base, &fd) || collx_shm_allocate(fd, mib))
+                      return false;
+                  bool written = false;
+                  for (int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+                      written = write(each, text, sizeof text) > 0 || written;
+                  return !written && memcmp(base, "\0\0\0\0", 4) == 0;
               }));
 }
 
