@@ -1,5 +1,7 @@
 #include "hw/parport.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +38,7 @@ int collx_parport_take(unsigned address, char *why, size_t size)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
     snprintf(path, sizeof path, "/run/lock/collx-port-%#x", address);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = collx_fd_own(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd < 0) {
         int error = -errno;
         snprintf(why, size, "cannot make %s, which keeps others off the port: %s", path,

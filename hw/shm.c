@@ -1,6 +1,7 @@
 #include "hw/shm.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -59,20 +60,6 @@ static int map(int fd, size_t size, void **base)
     return 0;
 }
 
-/* Not under the number of an input or output that the program has closed: whatever its threads, or
- * the libraries that it uses, print meanwhile would stand in the segment. */
-static int open_new(void)
-{
-    int fd = memfd_create("collx", MFD_CLOEXEC);
-
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
-    close(fd);
-    errno = error;
-    return higher;
-}
-
 int collx_shm_create(size_t size, void **base, int *fd)
 {
     struct rlimit allowed;
@@ -82,7 +69,7 @@ int collx_shm_create(size_t size, void **base, int *fd)
     /* Going past RLIMIT_FSIZE would not just fail: it raises SIGXFSZ, which kills. */
     if (!getrlimit(RLIMIT_FSIZE, &allowed) && size > allowed.rlim_cur)
         return -EFBIG;
-    *fd = open_new();
+    *fd = collx_fd_own(memfd_create("collx", MFD_CLOEXEC));
     if (*fd < 0)
         return -errno;
     if (ftruncate(*fd, (off_t)size))
@@ -161,7 +148,7 @@ int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t 
     int error = 0;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", address->pid, address->fd);
-    int own = open(path, O_RDWR | O_CLOEXEC);
+    int own = collx_fd_own(open(path, O_RDWR | O_CLOEXEC));
     if (own < 0)
         return -errno;
     if (fstat(own, &status))

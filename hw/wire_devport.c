@@ -1,6 +1,8 @@
 /* A parallel port through /dev/port, for root where port instructions are not to be had. */
 #include "hw/parport.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +43,7 @@ static int devport_open(struct collx_port **port, const struct collx_wire_spec *
         return -ENOMEM;
     *new = (struct collx_port){.spec = *spec, .fd = -1, .lock = -1};
     int error = collx_parport_address(spec->device, &new->address, why, size);
-    if (!error && (new->fd = open("/dev/port", O_RDWR | O_CLOEXEC)) < 0) {
+    if (!error && (new->fd = collx_fd_own(open("/dev/port", O_RDWR | O_CLOEXEC))) < 0) {
         error = -errno;
         snprintf(why, size,
                  "cannot open /dev/port (%s): it is for root (CAP_SYS_RAWIO), and x86's; "

@@ -3,6 +3,7 @@
 #include "hw/wires.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static int attach(struct collx_port *port, char *why, size_t size)
     const struct collx_wire_spec *spec = &port->spec;
     struct stat status;
 
-    port->fd = open(spec->device, O_RDWR | O_CLOEXEC);
+    port->fd = collx_fd_own(open(spec->device, O_RDWR | O_CLOEXEC));
     if (port->fd < 0 || fstat(port->fd, &status)) {
         int error = -errno;
         snprintf(why, size, "cannot open %s: %s; collx-hwemu makes it", spec->device,

@@ -1,6 +1,8 @@
 /* Lines of a GPIO chip: a single-board computer's pins, or a card's. */
 #include "hw/wires.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/gpio.h>
@@ -24,7 +26,10 @@ static int request(int chip, const uint16_t *lines, unsigned count, uint64_t fla
     for (unsigned i = 0; i < count; i++)
         lines_wanted.offsets[i] = lines[i];
     lines_wanted.config.flags = flags;
-    return ioctl(chip, GPIO_V2_GET_LINE_IOCTL, &lines_wanted) ? -errno : lines_wanted.fd;
+    if (ioctl(chip, GPIO_V2_GET_LINE_IOCTL, &lines_wanted))
+        return -errno;
+    int fd = collx_fd_own(lines_wanted.fd);
+    return fd < 0 ? -errno : fd;
 }
 
 static void gpio_close(struct collx_port *port)

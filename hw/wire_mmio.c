@@ -1,6 +1,8 @@
 /* Registers of a card, mapped: the first page of a PCI resource, or of a UIO device. */
 #include "hw/wires.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +62,7 @@ static int mmio_open(struct collx_port **port, const struct collx_wire_spec *spe
     *new = (struct collx_port){
         .spec = *spec, .page = MAP_FAILED, .bytes = (size_t)sysconf(_SC_PAGESIZE), .fd = -1};
     int error = check(spec, new->bytes, why, size);
-    if (!error && (new->fd = open(spec->device, O_RDWR | O_SYNC | O_CLOEXEC)) < 0) {
+    if (!error && (new->fd = collx_fd_own(open(spec->device, O_RDWR | O_SYNC | O_CLOEXEC))) < 0) {
         error = -errno;
         snprintf(why, size,
                  "cannot open %s: %s; `lspci -v` finds the card, and a udev rule gives a group the "

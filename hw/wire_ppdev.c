@@ -1,6 +1,8 @@
 /* A parallel port through the kernel's ppdev: no root, for members of the group lp. */
 #include "hw/parport.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/parport.h>
@@ -69,7 +71,8 @@ static int ppdev_open(struct collx_port **port, const struct collx_wire_spec *sp
 
     if (!new)
         return -ENOMEM;
-    *new = (struct collx_port){.spec = *spec, .fd = open(spec->device, O_RDWR | O_CLOEXEC)};
+    *new = (struct collx_port){.spec = *spec,
+                               .fd = collx_fd_own(open(spec->device, O_RDWR | O_CLOEXEC))};
     if (new->fd < 0) {
         int error = cannot_open(spec->device, why, size);
         free(new);

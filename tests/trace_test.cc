@@ -301,6 +301,26 @@ TEST(Trace, FilesOfTheProgramAreLeftAlone)
     EXPECT_GT(trace->events, 4000u);
 }
 
+// Nor is the trace where a program writes that has closed its output.
+TEST(Trace, HasNoNumberOfAnInputOrOutput)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+                      close(fd);
+                  open_or_die(trace_setup(folder, 0, 1));
+                  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+                      if (write(fd, "lost", 4) >= 0)
+                          _exit(3);
+                  barrier_now(trace_comm(1, 0, 1, ""), 0);
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->events, 1u);
+}
+
 TEST(Trace, FullDisk)
 {
     TraceFolder folder;

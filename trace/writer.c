@@ -1,5 +1,6 @@
 #include "trace/writer.h"
 
+#include "base/fd.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -190,7 +191,8 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     }
 
     unlink(fresh);
-    writer->fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    writer->fd =
+        collx_fd_own(open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (writer->fd < 0) {
         error = -errno;
         snprintf(why, size, "cannot create %s: %s; set COLLX_TRACE to a folder that can be written",
