@@ -7,7 +7,8 @@
 #include <link.h>
 #include <stdio.h>
 
-/* The folder that the library with `symbol` in it was loaded from; "." if nobody knows.  Not by the
+/* The folder that the library with `symbol` in it was loaded from; "." if nobody knows, or
+ * it is too long.  Not by the
  * library's name, which may be relative to a folder that the program has left since. */
 static inline void collx_folder_of(const void *symbol, char *folder, size_t size)
 {
@@ -17,7 +18,9 @@ static inline void collx_folder_of(const void *symbol, char *folder, size_t size
 
     if (dladdr1(symbol, &info, (void **)&library, RTLD_DL_LINKMAP))
         dlinfo(library, RTLD_DI_ORIGIN, origin);
-    snprintf(folder, size, "%s", origin);
+    /* A path that is cut short leads elsewhere. */
+    if ((size_t)snprintf(folder, size, "%s", origin) >= size)
+        snprintf(folder, size, ".");
 }
 
 #endif
