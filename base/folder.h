@@ -7,8 +7,8 @@
 #include <link.h>
 #include <stdio.h>
 
-/* The folder that the library with `symbol` in it was loaded from; "." if nobody knows, or it is too
- * long.  Not by the library's name, which may be relative to a folder that the program has left
+/* The folder that the library with `symbol` in it was loaded from; "." if nobody knows, or it is
+ * too long.  Not by the library's name, which may be relative to a folder that the program has left
  * since. */
 static inline void collx_folder_of(const void *symbol, char *folder, size_t size)
 {
