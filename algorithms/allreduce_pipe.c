@@ -128,13 +128,6 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
     return 0;
 }
 
-/* Tell with a flag whether the lines that it is for are worth returning. */
-static void post(const struct collx_allreduce_pipe *pipe, struct collx_flag *flag, uint64_t g)
-{
-    flag->payload[0] = collx_copy_stays(&pipe->copier, pipe->bytes);
-    collx_flag_post(pipe->team, flag, g);
-}
-
 /* Whether lines are claimed.  Each rank copies what the others combine: of two ranks half of the
  * vector, of more about as much at a time. */
 static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
@@ -157,7 +150,7 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     if (!error)
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
-    post(pipe, &own->copied[g & 1], g);
+    collx_post_copied(team, &pipe->copier, &own->copied[g & 1], g, pipe->bytes);
     if (is_claimed(pipe, call))
         collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
                     (size_t)slice.count * call->elem_bytes);
@@ -201,7 +194,7 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                 collx_return(&pipe->copier, &part_of(pipe, rank)->copied[g & 1],
                              in_of(pipe, rank, g) + offset, (size_t)slice.count * call->elem_bytes);
     }
-    post(pipe, &part->reduced[g & 1], g);
+    collx_post_copied(team, &pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
     if (is_claimed(pipe, call)) {
         collx_claim(team, &part->copied[(g + 1) & 1], 1);
         collx_claim(team, &part->reduced[(g + 1) & 1], 1);

@@ -90,7 +90,6 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
     const size_t bytes = call->bytes;
     const uint64_t round = ++state->round;
     struct collx_share *share = collx_share_of(shares, team->rank);
-    struct collx_flag *flag = collx_share_flag(share, round);
     unsigned char *own = collx_share_data(shares, share, round, bytes);
     int error = 0;
 
@@ -100,9 +99,7 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
         collx_copy_small(own, call->sbuf, bytes);
     else
         collx_copy_in(&state->pipe.copier, own, call->sbuf, bytes);
-    if (bytes >= COLLX_COPY_RETURNED)
-        flag->payload[0] = collx_copy_stays(&state->pipe.copier, bytes);
-    collx_flag_post(team, flag, round);
+    collx_post_copied(team, &state->pipe.copier, collx_share_flag(share, round), round, bytes);
     if (in_groups)
         collx_shares_relay(team, shares, round, bytes); /* 2 */
 

@@ -181,7 +181,7 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
     }
     if (writes) {
         make_room(rings, &waiting);
-        collx_ring_put(team, own, e, source, bytes, &own->copier); /* 3 */
+        collx_ring_put(team, own, e, source, bytes); /* 3 */
     }
     if (home == groups->own)
         rings->guests = e;

@@ -77,10 +77,8 @@ static inline unsigned char *collx_ring_at(const struct collx_ring *ring, uint64
 
 /* 2.  `from` NULL: of a root without memory; zeros then. */
 static inline void collx_ring_put(const struct collx_team *team, struct collx_ring *ring,
-                                  uint64_t e, const void *from, size_t bytes,
-                                  struct collx_copier *copier)
+                                  uint64_t e, const void *from, size_t bytes)
 {
-    struct collx_flag *slot = &ring->slot[e % ring->slots];
     unsigned char *data = collx_ring_at(ring, e, bytes);
 
     if (!from)
@@ -88,10 +86,8 @@ static inline void collx_ring_put(const struct collx_team *team, struct collx_ri
     else if (bytes <= COLLX_INLINE)
         collx_copy_small(data, from, bytes);
     else
-        collx_copy_in(copier, data, from, bytes);
-    if (bytes >= COLLX_COPY_RETURNED)
-        slot->payload[0] = collx_copy_stays(copier, bytes);
-    collx_flag_post(team, slot, e);
+        collx_copy_in(&ring->copier, data, from, bytes);
+    collx_post_copied(team, &ring->copier, &ring->slot[e % ring->slots], e, bytes);
 }
 
 /* 3, when e is there.  `to` NULL: of a rank without memory; to nowhere. */
@@ -162,7 +158,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
             collx_numbered_put(team, &ring->slot[at], &ring->lines[at], e, buf ? buf : zeros,
                                bytes);
         else
-            collx_ring_put(team, ring, e, buf, bytes, &ring->copier);
+            collx_ring_put(team, ring, e, buf, bytes);
     } else {
         collx_wait_for(team, &ring->slot[at], e, root, "Bcast"); /* 3 */
         if (lined && buf)

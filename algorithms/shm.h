@@ -25,6 +25,17 @@ static inline void collx_claim(const struct collx_team *team, void *shared, size
         collx_copy_claim(shared, bytes);
 }
 
+/* Post a flag when `bytes` bytes have been copied in, and beside it, if they are many, whether
+ * their lines are worth returning: collx_return() looks there. */
+static inline void collx_post_copied(const struct collx_team *team,
+                                     const struct collx_copier *copier, struct collx_flag *flag,
+                                     uint64_t value, size_t bytes)
+{
+    if (bytes >= COLLX_COPY_RETURNED)
+        flag->payload[0] = collx_copy_stays(copier, bytes);
+    collx_flag_post(team, flag, value);
+}
+
 /* Of the only one who reads there: return what has been read (algorithms/copy.h), if what is beside
  * its flag says that it is worth it.  Whoever wrote it reads what we write likewise, and its CPU is
  * like ours: if we return lines, so does it. */
