@@ -14,6 +14,10 @@
  * is on its way takes, and less than what an MPI library's own busy waiting costs. */
 enum { SPINS = 2000 };
 
+/* Ranks for each CPU up to which it helps to know on which one each was last seen.  Whoever is
+ * elsewhere has to wait there for its turn: with more, longer than it is worth polling. */
+enum { SEEN_MOST = 2 };
+
 enum { LIMITS = 16 };
 
 /* The quotas of this process's cgroups.  Found once: a machine may have thousands of mounts, and
@@ -123,6 +127,16 @@ static const struct collx_crowd_group *find_short(const struct collx_crowd *crow
     return NULL;
 }
 
+/* Whether the ranks of a crowd look where the others are.  Not where each may have a CPU of its
+ * own, nor on a single one; nor for ranks of other nodes, which are not seen. */
+static bool looks(const struct collx_crowd *crowd, int ranks, const struct collx_team *team)
+{
+    const int cpus = count_cpus(crowd), job = collx_launcher_local_ranks();
+
+    return ranks == team->size && ranks <= COLLX_CROWD_SEEN && cpus > 1 && ranks > cpus &&
+           (job > ranks ? job : ranks) <= SEEN_MOST * cpus;
+}
+
 void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
 {
     struct collx_crowd *crowd = segment;
@@ -136,6 +150,7 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
             atomic_store_explicit(&in_crowd, true, memory_order_relaxed);
         team->crowded = too_many || crowd->votes;
     }
+    team->seen = crowd && wanted < 0 && looks(crowd, ranks, team) ? crowd->seen : NULL;
     team->stall_said = crowd ? &crowd->stall_said : NULL;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
     team->pauses = collx_pauses_per_poll();
@@ -157,7 +172,9 @@ char *collx_crowd_explain(void *segment, int ranks, const struct collx_team *tea
                  group->ranks, collx_cpus_format(group->millicpus, time, sizeof time));
     else if (team->crowded && ranks <= cpus)
         snprintf(why, sizeof why, ", with others beside them");
-    if (team->spins)
+    if (team->seen)
+        snprintf(how, sizeof how, "at once to ranks on its CPU");
+    else if (team->spins)
         snprintf(how, sizeof how, "after %d polls", team->spins);
     snprintf(text, size, "%d rank%s on %s CPU%s%s: who waits yields %s", ranks,
              ranks == 1 ? "" : "s", many, cpus == 1 ? "" : "s", why, how);

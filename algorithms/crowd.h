@@ -14,7 +14,7 @@
 #include "algorithms/wait.h"
 #include "hw/cpus.h"
 
-enum { COLLX_CPUS = 4096, COLLX_CROWD_GROUPS = 64 };
+enum { COLLX_CPUS = 4096, COLLX_CROWD_GROUPS = 64, COLLX_CROWD_SEEN = 512 };
 
 /* A cgroup with a quota, in which some of the ranks are. */
 struct collx_crowd_group {
@@ -30,9 +30,11 @@ struct collx_crowd {
     _Atomic uint32_t votes;               /* ranks that know of a crowd beyond this communicator */
     _Alignas(COLLX_LINE) _Atomic uint64_t cpus[COLLX_CPUS / 64]; /* of all ranks */
     _Alignas(COLLX_LINE) struct collx_crowd_group groups[COLLX_CROWD_GROUPS];
+    _Alignas(COLLX_LINE) int32_t seen[COLLX_CROWD_SEEN]; /* see struct collx_team */
 };
 _Static_assert(sizeof(struct collx_crowd_group) == 24 &&
-                   offsetof(struct collx_crowd, groups) == 5 * COLLX_LINE,
+                   offsetof(struct collx_crowd, groups) == 5 * COLLX_LINE &&
+                   offsetof(struct collx_crowd, seen) == 17 * COLLX_LINE,
                "all ranks see the same layout");
 _Static_assert(sizeof(struct collx_crowd) % COLLX_LINE == 0, "algorithms' memory starts on a line");
 

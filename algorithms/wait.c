@@ -18,6 +18,11 @@ enum {
      * sleeping and being woken; but not where other processes get the CPU (a launcher may put each
      * rank into a scheduling group of its own), so not for long. */
     YIELDS_CROWDED = 32,
+    /* Polls, some 5 us, for ranks that are on other CPUs: they come to an end of what they do there
+     * within one or two turns, and a yield to a rank that waits for the same takes 2 us. */
+    POLLS_ELSEWHERE = 128,
+    /* Polls between two looks whether that is still so, which disturb those who come. */
+    LOOK_EVERY = 32,
     /* Otherwise a yield costs nobody anything, and a sleep costs whoever is waited for nothing but
      * us 150 us more than it should: so not before that is a two hundredth of the wait. */
     YIELD_US = 30000,
@@ -59,6 +64,59 @@ static bool reached(const struct collx_wait *wait, uint64_t value, int *next)
     while (*next < wait->count && is_there(wait, *next, value))
         ++*next;
     return *next == wait->count;
+}
+
+/* Whether everybody waits for `rank`, as far as can be told here. */
+static bool is_missing(const struct collx_wait *wait, int rank, uint64_t value)
+{
+    if (wait->missing)
+        return wait->missing(wait->with, rank);
+    if (wait->count == 1)
+        return rank == wait->rank && !is_there(wait, 0, value);
+    return rank < wait->count && !is_there(wait, rank, value);
+}
+
+/* Whether this CPU is of no use to those who are missing: all were last seen on others, and whoever
+ * would get it could only wait for them, too.  Not where nobody would get it: to yield then costs
+ * nothing, and polls disturb those who come.  Nor where nobody is missing: then somebody has yet to
+ * pass on that all have come.  What is a moment too old costs a moment, so relaxed is enough. */
+static bool are_elsewhere(const struct collx_team *team, const struct collx_wait *wait,
+                          uint64_t value)
+{
+    const int32_t here = 1 + sched_getcpu();
+    bool shared = false, some = false;
+
+    if (__atomic_load_n(&team->seen[team->rank], __ATOMIC_RELAXED) != here)
+        __atomic_store_n(&team->seen[team->rank], here, __ATOMIC_RELAXED);
+    for (int rank = 0; rank < team->size; rank++) {
+        int32_t seen = __atomic_load_n(&team->seen[rank], __ATOMIC_RELAXED);
+        bool beside = rank != team->rank && (!seen || seen == here);
+        shared |= beside;
+        /* Of those elsewhere, one is enough. */
+        if ((beside || !some) && is_missing(wait, rank, value)) {
+            if (beside)
+                return false;
+            some = true;
+        }
+    }
+    return shared && some;
+}
+
+/* What a rank of a crowd does before it yields: poll, as long as that holds up none of those who
+ * are missing.  Returns whether all have come. */
+static bool poll_elsewhere(const struct collx_team *team, const struct collx_wait *wait,
+                           uint64_t value, int *next)
+{
+    if (!team->seen || wait->relayed)
+        return false;
+    for (int i = 0; i < POLLS_ELSEWHERE; i++) {
+        if (i % LOOK_EVERY == 0 && !are_elsewhere(team, wait, value))
+            return false;
+        collx_poll_gap(team);
+        if (reached(wait, value, next))
+            return true;
+    }
+    return false;
 }
 
 /* The half of the flag that changes with every post: what the kernel compares before it lets a
@@ -104,12 +162,11 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     char who[256];
     int length = 0, missing = 0;
 
-    for (int i = 0; i < (wait->missing ? team->size : wait->count); i++) {
-        if (wait->missing ? !wait->missing(wait->with, i) : is_there(wait, i, value))
+    for (int rank = 0; rank < team->size; rank++) {
+        if (!is_missing(wait, rank, value))
             continue;
         if (missing++ < 16 && length < (int)sizeof who - 16)
-            length += snprintf(who + length, sizeof who - (size_t)length, " %d",
-                               wait->count == 1 && !wait->missing ? wait->rank : i);
+            length += snprintf(who + length, sizeof who - (size_t)length, " %d", rank);
     }
     team->stalled = missing;
     if (!missing ||
@@ -125,7 +182,7 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
 
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
-    const uint64_t begin = collx_clock_ns();
+    uint64_t begin = 0;
     bool sleepy = false;
     int keep = errno;
     int next = 0;
@@ -137,17 +194,22 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
             team->ops->progress(team->ctx);
             if (reached(wait, value, &next))
                 break;
-            uint64_t waited = collx_clock_ns() - begin;
+            /* The first look is a few yields late, but most waits are over by then. */
+            uint64_t now = collx_clock_ns();
+            begin = begin ? begin : now;
+            uint64_t waited = now - begin;
             sleepy = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
             if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms)
                 report(team, wait, value, waited);
         }
-        if (!sleepy)
-            sched_yield();
-        else if (team->crowded && !wait->reached)
+        if (!sleepy) {
+            if (!poll_elsewhere(team, wait, value, &next))
+                sched_yield();
+        } else if (team->crowded && !wait->reached) {
             sleep_until_posted(collx_wait_flag(wait, next), value);
-        else
+        } else {
             nanosleep(&(struct timespec){.tv_nsec = SLEEP_US * 1000}, NULL);
+        }
     }
     errno = keep;
 }

@@ -346,7 +346,6 @@ class Crowd : public testing::Test
     alignas(128) char segment[65536] = {};
     std::string said;
 
-  private:
     cpu_set_t before;
 };
 
@@ -429,6 +428,30 @@ TEST_F(Crowd, MoreRanksThanCpus)
         "1 2 ranks on 1 CPU: who waits yields at once\n"
         /* Some of these ranks alone have the others beside them all the same. */
         "1 1 rank on 1 CPU, with others beside them: who waits yields at once\n$");
+}
+
+TEST_F(Crowd, UpToTwoRanksForEachCpuTellWhereTheyRun)
+{
+    collx_team team = {};
+    if (CPU_COUNT(&before) < 2)
+        GTEST_SKIP() << "there is one CPU alone";
+    auto tell = [&](int ranks, int size) {
+        team.size = size;
+        collx_crowd_decide(segment, ranks, &team);
+        return team.seen != nullptr;
+    };
+
+    bind(2);
+    collx_crowd_join(segment);
+    EXPECT_TRUE(tell(3, 3));
+    EXPECT_TRUE(tell(4, 4));
+    char text[256];
+    EXPECT_STREQ(collx_crowd_explain(segment, 4, &team, text, sizeof text),
+                 "4 ranks on 2 CPUs: who waits yields at once to ranks on its CPU");
+    EXPECT_FALSE(tell(5, 5));
+    EXPECT_FALSE(tell(4, 8)); /* the others are on another node */
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "8", 1);
+    EXPECT_FALSE(tell(4, 4)); /* and there are more that nobody sees */
 }
 
 } // namespace

@@ -34,11 +34,11 @@ def job(ranks, reason, how="at once", wrap=(), env=None):
     check(reason in said[0] and said[0].endswith(f": who waits yields {how}"), said[0])
 
 
-def on_cpus(count, ranks):
+def on_cpus(count, ranks, how="at once"):
     def case(_):
         if len(cpus) < count:
             raise Skip(f"there are not {count} CPUs here")
-        job(ranks, f"{ranks} ranks on {count} CPU",
+        job(ranks, f"{ranks} ranks on {count} CPU", how,
             wrap=["taskset", "-c", ",".join(map(str, cpus[:count]))])
 
     return case
@@ -57,7 +57,7 @@ def half_a_cpu(_):
 
 
 main([
-    ("twice as many ranks as CPUs", on_cpus(2, 4)),
+    ("twice as many ranks as CPUs", on_cpus(2, 4, "at once to ranks on its CPU")),
     ("four times as many ranks as CPUs", on_cpus(2, 8)),
     ("eight ranks on one CPU", on_cpus(1, 8)),
     ("ranks that spin all the same", spinning),

@@ -85,6 +85,7 @@ enum { RANKS_MAX = 64 };
  * has been told by everybody in between. */
 struct Board {
     std::atomic<int> arrived, round;
+    int32_t seen[RANKS_MAX]; /* collx_team.seen */
     char told[2][RANKS_MAX][COLLX_GATHER_MAX];
 };
 
@@ -247,6 +248,7 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
     self.team.crowded = run.crowded;
     self.team.spins = run.crowded ? 0 : 200;
     self.team.pauses = 1;
+    self.team.seen = run.crowded && run.node.empty() ? lent.board->seen : nullptr;
     self.algorithm = algorithm;
     if (algorithm->attach(&self.team, &run.args, memory, &self.slot))
         return "attach failed";

@@ -1,0 +1,88 @@
+/* When a rank of a crowd leaves its CPU to others: at once, if they may be waited for. */
+extern "C" {
+#include "tests/wait_view.h"
+}
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+namespace
+{
+
+enum { FEW = 8, MANY = 64 };
+
+/* Rank 0 waits, on a CPU of which it knows the number; nobody else exists. */
+class Waiting : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        cpu_set_t one;
+
+        ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        here = sched_getcpu() + 1;
+        ops.progress = [](void *) {};
+        team.size = 4;
+        team.ops = &ops;
+        team.crowded = true;
+        team.pauses = 1;
+        team.seen = seen;
+    }
+    void TearDown() override
+    {
+        sched_setaffinity(0, sizeof before, &before);
+    }
+    int looks(int32_t one, int32_t two, int32_t three, unsigned missing, bool relayed = false)
+    {
+        seen[0] = 0;
+        seen[1] = one, seen[2] = two, seen[3] = three;
+        return wait_looks(&team, missing, relayed);
+    }
+
+    int32_t here, seen[4];
+    collx_team team = {};
+
+  private:
+    cpu_set_t before;
+    collx_mpi_ops ops = {};
+};
+
+TEST_F(Waiting, PollsForRanksElsewhereIfTheOneBesideItWaitsToo)
+{
+    EXPECT_GT(looks(here, here + 1, here + 1, 0b1100), MANY);
+    EXPECT_EQ(seen[0], here);
+    EXPECT_GT(looks(here, here + 1, here + 1, 0b0100), MANY);
+}
+
+TEST_F(Waiting, YieldsToOneBesideItThatIsMissing)
+{
+    EXPECT_LT(looks(here, here + 1, here + 1, 0b0010), FEW);
+    EXPECT_LT(looks(here, here + 1, here + 1, 0b1110), FEW);
+}
+
+TEST_F(Waiting, YieldsWhereOneThatIsMissingMayBeBesideIt)
+{
+    EXPECT_LT(looks(here, 0, here + 1, 0b0100), FEW);
+}
+
+TEST_F(Waiting, YieldsWhereNobodyIsBesideIt)
+{
+    EXPECT_LT(looks(here + 1, here + 1, here + 1, 0b1110), FEW);
+}
+
+TEST_F(Waiting, YieldsWhereNobodyIsMissingSinceSomebodyPassesThatOn)
+{
+    EXPECT_LT(looks(here, here + 1, here + 1, 0), FEW);
+    EXPECT_LT(looks(here, here + 1, here + 1, 0b1100, true), FEW);
+}
+
+TEST_F(Waiting, YieldsWhereNobodyTells)
+{
+    team.seen = nullptr;
+    EXPECT_LT(looks(here, here + 1, here + 1, 0b1100), FEW);
+}
+
+} // namespace

@@ -1,0 +1,10 @@
+/* A rank of a crowd that waits, for C++. */
+#ifndef COLLX_TESTS_WAIT_VIEW_H
+#define COLLX_TESTS_WAIT_VIEW_H
+
+#include "base/algorithm.h"
+
+/* How often it looks for what it waits for before it yields its CPU.  `missing`: bits of ranks. */
+int wait_looks(struct collx_team *team, unsigned missing, bool relayed);
+
+#endif
