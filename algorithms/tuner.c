@@ -11,6 +11,9 @@ enum {
      * has left them, and does not count. */
     TURNS = 2,
     CALLS = 3,
+    /* Two calls in a row that took half as long again as the best way are enough of one: with three
+     * ways the trial would cost a program as much as a dozen of its calls. */
+    SLOW_CALLS = 2,
     /* Calls until it looks again; then four times as many.  Never so often that it shows, even
      * where one way is ten times slower. */
     PATIENCE = 1024,
@@ -39,25 +42,56 @@ static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
     return &tuner->tuned[class < COLLX_TUNER_CLASSES ? class : COLLX_TUNER_CLASSES - 1];
 }
 
+/* Much slower than the best way so far. */
+static bool is_slow(const struct collx_tuner *tuner, const struct collx_tuned *tuned, uint64_t ns)
+{
+    for (unsigned way = tuner->first; way < tuner->ways; way++)
+        if (ns / 3 * 2 > tuned->took[way][1])
+            return true;
+    return false;
+}
+
 /* What all ranks told of a try. */
 static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned try)
 {
-    uint64_t *took = tuned->took[way_of(tuner, try)];
+    const unsigned way = way_of(tuner, try);
+    uint64_t *took = tuned->took[way];
     uint64_t begin = UINT64_MAX, end = 0;
 
-    if (try % CALLS == 0)
-        return;
     for (int rank = 0; rank < tuner->team->size; rank++) {
         uint64_t stamp[2];
         memcpy(stamp, collx_meeting_word(tuner->meeting, rank), sizeof stamp);
         begin = stamp[0] < begin ? stamp[0] : begin;
         end = stamp[1] > end ? stamp[1] : end;
     }
+    if (try % CALLS == 0)
+        tuned->slow = 0;
+    tuned->slow = is_slow(tuner, tuned, end - begin) ? tuned->slow + 1 : 0;
+    if (tuned->slow == SLOW_CALLS)
+        tuned->out |= (uint8_t)(1 << way);
+    if (try % CALLS == 0)
+        return;
     /* The largest is still none: it makes room, and the new one goes where it belongs. */
     int at = COLLX_TUNER_SAMPLES - 1;
     for (; at > 0 && took[at - 1] > end - begin; at--)
         took[at] = took[at - 1];
     took[at] = end - begin;
+}
+
+/* What would be tried next of ways that are out. */
+static void skip(const struct collx_tuner *tuner, struct collx_tuned *tuned)
+{
+    while (tuned->tries < tries_of(tuner) && tuned->out >> way_of(tuner, tuned->tries) & 1)
+        tuned->tries += CALLS - tuned->tries % CALLS;
+}
+
+/* What counts of a way: its second best call, since one may be disturbed, and another one lucky; of
+ * one that was given up there may be one alone. */
+static uint64_t figure(const struct collx_tuned *tuned, unsigned way)
+{
+    const uint64_t *took = tuned->took[way];
+
+    return took[1] < UINT64_MAX ? took[1] : took[0];
 }
 
 /* For whoever wants to know why. */
@@ -68,8 +102,8 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
 
     for (unsigned way = tuner->first; way < tuner->ways && length < sizeof text; way++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
-                                   way > tuner->first ? ", " : "",
-                                   (double)tuned->took[way][1] / 1e3, tuner->say[way]);
+                                   way > tuner->first ? ", " : "", (double)figure(tuned, way) / 1e3,
+                                   tuner->say[way]);
     collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
 }
@@ -82,9 +116,8 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     if (tuned->patience > PATIENCE_MOST)
         tuned->patience = PATIENCE_MOST;
     tuned->way = (uint8_t)tuner->first;
-    /* By the second best: a call may be disturbed, and another one lucky. */
     for (unsigned way = tuner->first + 1; way < tuner->ways; way++)
-        if (tuned->took[way][1] < tuned->took[tuned->way][1])
+        if (figure(tuned, way) < figure(tuned, tuned->way))
             tuned->way = (uint8_t)way;
     if (tuner->team->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 1)
         explain(tuner, tuned);
@@ -105,11 +138,14 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
         tuned->settled = false;
         tuned->tries = 0;
     }
-    if (tuned->tries == 0)
+    if (tuned->tries == 0) {
         memset(tuned->took, 0xff, sizeof tuned->took);
+        tuned->slow = tuned->out = 0;
+    }
     collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
     if (tuned->tries > 0)
         account(tuner, tuned, tuned->tries - 1u);
+    skip(tuner, tuned);
     if (tuned->tries == tries_of(tuner)) {
         settle(tuner, tuned);
         return tuned->way;

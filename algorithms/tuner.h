@@ -2,8 +2,9 @@
  *
  * When calls of a size (of a power of two) have passed 256 KiB, the next ones go each way in turn,
  * some times, and are timed: from when all ranks have come to when the last one leaves.  All ranks
- * hear all times and choose alike.  Much later they look again, since what is fastest depends on
- * where the ranks' CPUs are, and that may change.
+ * hear all times and choose alike.  A way that turns out to be much slower is not tried on.  Much
+ * later they look again, since what is fastest depends on where the ranks' CPUs are, and that may
+ * change.
  *
  * The ways must give the same bits.
  */
@@ -26,6 +27,8 @@ struct collx_tuned {
     uint8_t way;
     uint8_t tries; /* so far */
     bool settled;
+    uint8_t slow; /* calls in a row, of the way that is being tried, that were far too slow */
+    uint8_t out;  /* bits of ways that were so too often to be tried on */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_SAMPLES]; /* ns, ascending */
     uint64_t stamp[2]; /* ns: beginning and end of our last try */
 };

@@ -1,0 +1,82 @@
+/* How calls find out which way is the fastest. */
+extern "C" {
+#include "tests/tuner_view.h"
+}
+
+#include <gtest/gtest.h>
+
+namespace
+{
+
+enum { FIRST = 1 /* the memory is cold */, TRIES = 18, AGAIN = 1024 };
+
+struct Trial {
+    int calls[3] = {}; /* that went each way */
+    unsigned last = 0; /* the way of the last one */
+
+    void run(int count, uint64_t one, uint64_t two, uint64_t three)
+    {
+        const uint64_t took[] = {one, two, three};
+
+        while (count-- > 0)
+            calls[last = tuner_call(took)]++;
+    }
+};
+
+class Tuner : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        tuner_start();
+    }
+
+    Trial trial;
+};
+
+TEST_F(Tuner, TriesEachWaySixTimesAndTakesTheFastest)
+{
+    trial.run(FIRST + TRIES, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[0], FIRST + 6);
+    EXPECT_EQ(trial.calls[1], 6);
+    EXPECT_EQ(trial.calls[2], 6);
+    trial.run(AGAIN - 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[1], 6 + AGAIN - 1);
+}
+
+TEST_F(Tuner, GivesUpAWayThatIsMuchSlowerAfterTwoCalls)
+{
+    trial.run(FIRST + TRIES, 1000, 2000, 1600);
+    EXPECT_EQ(trial.calls[1], 2);
+    EXPECT_EQ(trial.calls[2], 2);
+    EXPECT_EQ(trial.last, 0u);
+}
+
+TEST_F(Tuner, GivesUpTheFirstWayWhereAnotherIsMuchFaster)
+{
+    trial.run(FIRST + TRIES, 1000, 1100, 100);
+    EXPECT_EQ(trial.calls[0], FIRST + 3 + 2);
+    EXPECT_EQ(trial.calls[1], 3 + 2);
+    EXPECT_EQ(trial.last, 2u);
+}
+
+TEST_F(Tuner, IsNotMisledByOneCallThatWasDisturbed)
+{
+    trial.run(FIRST + 3, 1000, 500, 1100);
+    trial.run(1, 1000, 9000, 1100);
+    trial.run(1, 1000, 500, 1100);
+    trial.run(1, 1000, 9000, 1100);
+    trial.run(TRIES, 1000, 500, 1100);
+    EXPECT_EQ(trial.last, 1u);
+}
+
+TEST_F(Tuner, LooksAgainAtWhatItHasGivenUp)
+{
+    trial.run(FIRST + 6 + 2 + 2 + AGAIN, 1000, 9000, 9000);
+    EXPECT_EQ(trial.calls[2], 2);
+    trial.run(TRIES, 1000, 9000, 10);
+    EXPECT_EQ(trial.calls[1], 2 + 2);
+    EXPECT_EQ(trial.last, 2u);
+}
+
+} // namespace
