@@ -39,6 +39,8 @@ struct step {
 struct barrier {
     struct collx_team *team;
     struct collx_flag (*flags)[2]; /* of each rank */
+    struct collx_flag *own;        /* [2] of those: ours */
+    struct collx_flag *other;      /* [2]: of two ranks, the other's */
     uint64_t reached;              /* what our own say */
 
     /* Of a larger team. */
@@ -58,7 +60,7 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
 /* 3 */
 static void claim_next(const struct barrier *barrier)
 {
-    collx_claim(barrier->team, &barrier->flags[barrier->team->rank][(barrier->reached + 1) & 1], 1);
+    collx_claim(barrier->team, &barrier->own[(barrier->reached + 1) & 1], 1);
 }
 
 static int run_pair(struct collx_slot *slot, struct collx_call *call)
@@ -68,9 +70,8 @@ static int run_pair(struct collx_slot *slot, struct collx_call *call)
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(team, &barrier->flags[team->rank][round & 1], round); /* 1 */
-    collx_wait_for(team, &barrier->flags[!team->rank][round & 1], round, !team->rank,
-                   "Barrier"); /* 2 */
+    collx_flag_post(team, &barrier->own[round & 1], round);                          /* 1 */
+    collx_wait_for(team, &barrier->other[round & 1], round, !team->rank, "Barrier"); /* 2 */
     claim_next(barrier);
     return 0;
 }
@@ -82,7 +83,7 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
     uint64_t round = ++barrier->reached;
 
     (void)call;
-    collx_flag_post(team, &barrier->flags[team->rank][round & 1], round); /* 1 */
+    collx_flag_post(team, &barrier->own[round & 1], round); /* 1 */
     collx_wait_others(team, &barrier->flags[0][round & 1], sizeof *barrier->flags, round,
                       "Barrier");
     claim_next(barrier);
@@ -225,6 +226,8 @@ static int collx_barrier_shm_attach(struct collx_team *team, const struct collx_
         }
     } else {
         barrier->flags = memory;
+        barrier->own = barrier->flags[team->rank];
+        barrier->other = team->size == 2 ? barrier->flags[!team->rank] : NULL;
     }
     slot->state = barrier;
     slot->run = team->size == 1                 ? run_alone

@@ -116,7 +116,7 @@ static bool is_missing(const void *with, int rank)
     }
     if (least + home->slots < waiting->e)
         return relaxed(done_of(rings, rank)) == least;
-    if (relaxed(&home->slot[waiting->e % home->slots]) < waiting->e)
+    if (relaxed(&home->slot[collx_ring_slot(home, waiting->e)]) < waiting->e)
         return rank == waiting->root;
     const int leader = groups->first[groups->own]; /* who is one itself has just been served */
     return rank == leader && leader != rings->team->rank;
@@ -173,7 +173,7 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
     if (team->rank != root) { /* 1 */
         const bool leads = home != groups->own && me == 0;
         const struct collx_ring *from = leads ? &rings->ring[home] : own;
-        wait_for(&waiting, &from->slot[e % from->slots], e);
+        wait_for(&waiting, &from->slot[collx_ring_slot(from, e)], e);
         collx_ring_get(from, e, buf, bytes, &own->copier);
         writes = leads && groups->members[groups->own] > 1;
         if (!buf)

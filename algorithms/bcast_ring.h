@@ -31,6 +31,9 @@ enum {
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
 };
+_Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
+                   (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0,
+               "collx_ring_slot() finds a chunk without a division");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
@@ -67,10 +70,15 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
     return ring->data + (size_t)slots * bytes;
 }
 
+static inline unsigned collx_ring_slot(const struct collx_ring *ring, uint64_t e)
+{
+    return (unsigned)e & (ring->slots - 1);
+}
+
 /* Where chunk e lies, of `bytes` bytes. */
 static inline unsigned char *collx_ring_at(const struct collx_ring *ring, uint64_t e, size_t bytes)
 {
-    unsigned at = e % ring->slots;
+    unsigned at = collx_ring_slot(ring, e);
 
     return bytes <= COLLX_INLINE ? ring->slot[at].payload : ring->data + (size_t)at * ring->bytes;
 }
@@ -87,7 +95,7 @@ static inline void collx_ring_put(const struct collx_team *team, struct collx_ri
         collx_copy_small(data, from, bytes);
     else
         collx_copy_in(&ring->copier, data, from, bytes);
-    collx_post_copied(team, &ring->copier, &ring->slot[e % ring->slots], e, bytes);
+    collx_post_copied(team, &ring->copier, &ring->slot[collx_ring_slot(ring, e)], e, bytes);
 }
 
 /* 3, when e is there.  `to` NULL: of a rank without memory; to nowhere. */
@@ -123,7 +131,7 @@ static inline void collx_ring_return(const struct collx_team *team, struct collx
 {
     if (bytes < COLLX_COPY_RETURNED)
         return;
-    if (ring->slot[e % ring->slots].payload[0])
+    if (ring->slot[collx_ring_slot(ring, e)].payload[0])
         collx_copy_return(&ring->copier, collx_ring_at(ring, e, bytes), bytes);
     /* Relaxed, as where it is read: results do not depend on it. */
     __atomic_store_n(&ring->done[team->rank].payload[0], ring->copier.returns, __ATOMIC_RELAXED);
@@ -142,7 +150,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
 {
     static const unsigned char zeros[COLLX_NUMBERED_MOST];
     const uint64_t e = ++ring->chunk;
-    const unsigned at = e % ring->slots;
+    const unsigned at = collx_ring_slot(ring, e);
     const bool lined = collx_ring_lined(team, ring, bytes);
 
     if (team->rank == root) {
@@ -193,8 +201,8 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     if (collx_copy_claims(&ring->copier, bytes, each) && next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
             if (collx_ring_lined(team, ring, each))
-                collx_numbered_claim(team, &ring->slot[e % ring->slots],
-                                     &ring->lines[e % ring->slots], each);
+                collx_numbered_claim(team, &ring->slot[collx_ring_slot(ring, e)],
+                                     &ring->lines[collx_ring_slot(ring, e)], each);
             else
                 collx_claim(team, collx_ring_at(ring, e, each), each);
         }
