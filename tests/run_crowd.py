@@ -44,10 +44,15 @@ def on_cpus(count, ranks, how="at once"):
     return case
 
 
-def spinning(_):
+def spinning(count, ranks):
     """What the user asks for holds, and the job ends all the same."""
-    job(2, "2 ranks on 1 CPU", "after 100 polls", ["taskset", "-c", str(cpus[0])],
-        {"COLLX_SPIN": 100})
+    def case(_):
+        if len(cpus) < count:
+            raise Skip(f"there are not {count} CPUs here")
+        job(ranks, f"{ranks} ranks on {count} CPU", "after 100 polls",
+            ["taskset", "-c", ",".join(map(str, cpus[:count]))], {"COLLX_SPIN": 100})
+
+    return case
 
 
 def half_a_cpu(_):
@@ -60,6 +65,7 @@ main([
     ("twice as many ranks as CPUs", on_cpus(2, 4, "at once to ranks on its CPU")),
     ("four times as many ranks as CPUs", on_cpus(2, 8)),
     ("eight ranks on one CPU", on_cpus(1, 8)),
-    ("ranks that spin all the same", spinning),
+    ("ranks that spin all the same", spinning(1, 2)),
+    ("and two for each CPU", spinning(2, 4)),
     ("a quota of half a CPU", half_a_cpu),
 ])

@@ -57,6 +57,13 @@ TEST_F(Waiting, PollsForRanksElsewhereIfTheOneBesideItWaitsToo)
     EXPECT_GT(looks(here, here + 1, here + 1, 0b0100), MANY);
 }
 
+TEST_F(Waiting, DoesNotYieldIfTheyComeMeanwhile)
+{
+    seen[0] = seen[1] = here;
+    seen[2] = seen[3] = here + 1;
+    EXPECT_EQ(wait_yields(&team, 0b1100, FEW), 0);
+}
+
 TEST_F(Waiting, YieldsToOneBesideItThatIsMissing)
 {
     EXPECT_LT(looks(here, here + 1, here + 1, 0b0010), FEW);

@@ -16,7 +16,8 @@ int sched_yield(void)
 }
 
 struct looks {
-    int count;
+    int count; /* before the first yield */
+    int come;  /* 0: at the first yield */
     unsigned missing;
 };
 
@@ -26,7 +27,7 @@ static bool reached(const void *with, int i, uint64_t value)
 
     (void)i, (void)value;
     looks->count += !yields;
-    return yields;
+    return looks->come ? looks->count >= looks->come : yields > 0;
 }
 
 static bool is_missing(const void *with, int rank)
@@ -36,10 +37,8 @@ static bool is_missing(const void *with, int rank)
     return looks->missing >> rank & 1;
 }
 
-int wait_looks(struct collx_team *team, unsigned missing, bool relayed)
+static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
 {
-    struct looks looks = {.missing = missing};
-
     yields = 0;
     collx_wait_long(team,
                     &(struct collx_wait){.count = 1,
@@ -47,7 +46,22 @@ int wait_looks(struct collx_team *team, unsigned missing, bool relayed)
                                          .reached = reached,
                                          .missing = is_missing,
                                          .relayed = relayed,
-                                         .with = &looks},
+                                         .with = looks},
                     1);
+}
+
+int wait_looks(struct collx_team *team, unsigned missing, bool relayed)
+{
+    struct looks looks = {.missing = missing};
+
+    wait_for(team, &looks, relayed);
     return looks.count;
+}
+
+int wait_yields(struct collx_team *team, unsigned missing, int come)
+{
+    struct looks looks = {.missing = missing, .come = come};
+
+    wait_for(team, &looks, false);
+    return yields;
 }
