@@ -127,11 +127,11 @@ static const struct collx_crowd_group *find_short(const struct collx_crowd *crow
     return NULL;
 }
 
-/* Whether the ranks of a crowd look where the others are.  Not where each may have a CPU of its
- * own, nor on a single one; nor for ranks of other nodes, which are not seen. */
-static bool looks(const struct collx_crowd *crowd, int ranks, const struct collx_team *team)
+/* Whether it helps ranks on `cpus` CPUs to know where the others are.  Not where each may have a
+ * CPU of its own, nor on a single one; nor for ranks of other nodes, which are not seen. */
+static bool looks(int cpus, int ranks, const struct collx_team *team)
 {
-    const int cpus = count_cpus(crowd), job = collx_launcher_local_ranks();
+    const int job = collx_launcher_local_ranks();
 
     return ranks == team->size && ranks <= COLLX_CROWD_SEEN && cpus > 1 && ranks > cpus &&
            (job > ranks ? job : ranks) <= SEEN_MOST * cpus;
@@ -143,14 +143,16 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
     int64_t wanted = collx_option_number(COLLX_OPTION_SPIN);
 
     team->crowded = false;
+    team->seen = NULL;
     if (crowd) {
         int cpus = count_cpus(crowd);
         bool too_many = (cpus && ranks > cpus) || find_short(crowd);
         if (too_many)
             atomic_store_explicit(&in_crowd, true, memory_order_relaxed);
         team->crowded = too_many || crowd->votes;
+        if (wanted < 0 && looks(cpus, ranks, team))
+            team->seen = crowd->seen;
     }
-    team->seen = crowd && wanted < 0 && looks(crowd, ranks, team) ? crowd->seen : NULL;
     team->stall_said = crowd ? &crowd->stall_said : NULL;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
     team->pauses = collx_pauses_per_poll();
