@@ -34,25 +34,19 @@ def job(ranks, reason, how="at once", wrap=(), env=None):
     check(reason in said[0] and said[0].endswith(f": who waits yields {how}"), said[0])
 
 
-def on_cpus(count, ranks, how="at once"):
+def on_cpus(count, ranks, how="at once", env=None):
     def case(_):
         if len(cpus) < count:
             raise Skip(f"there are not {count} CPUs here")
         job(ranks, f"{ranks} ranks on {count} CPU", how,
-            wrap=["taskset", "-c", ",".join(map(str, cpus[:count]))])
+            ["taskset", "-c", ",".join(map(str, cpus[:count]))], env)
 
     return case
 
 
 def spinning(count, ranks):
     """What the user asks for holds, and the job ends all the same."""
-    def case(_):
-        if len(cpus) < count:
-            raise Skip(f"there are not {count} CPUs here")
-        job(ranks, f"{ranks} ranks on {count} CPU", "after 100 polls",
-            ["taskset", "-c", ",".join(map(str, cpus[:count]))], {"COLLX_SPIN": 100})
-
-    return case
+    return on_cpus(count, ranks, "after 100 polls", {"COLLX_SPIN": 100})
 
 
 def half_a_cpu(_):
