@@ -196,8 +196,8 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     }
     collx_post_copied(team, &pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
     if (is_claimed(pipe, call)) {
-        collx_claim(team, &part->copied[(g + 1) & 1], 1);
-        collx_claim(team, &part->reduced[(g + 1) & 1], 1);
+        collx_claim_line(team, &part->copied[(g + 1) & 1].claimed);
+        collx_claim_line(team, &part->reduced[(g + 1) & 1].claimed);
         unsigned char *in = in_of(pipe, team->rank, g + 1);
         size_t end = offset + (size_t)slice.count * call->elem_bytes;
         collx_claim(team, in, offset);

@@ -120,7 +120,9 @@ static inline void collx_shares_claim(const struct collx_team *team,
 {
     struct collx_share *own = collx_share_of(shares, team->rank);
 
-    collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);
+    collx_claim_line(team, &collx_share_flag(own, round + 1)->claimed);
+    if (bytes > COLLX_INLINE)
+        collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);
 }
 
 static inline void collx_shares_claim_numbered(const struct collx_team *team,

@@ -60,7 +60,7 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
 /* 3 */
 static void claim_next(const struct barrier *barrier)
 {
-    collx_claim(barrier->team, &barrier->own[(barrier->reached + 1) & 1], 1);
+    collx_claim_line(barrier->team, &barrier->own[(barrier->reached + 1) & 1].claimed);
 }
 
 static int run_pair(struct collx_slot *slot, struct collx_call *call)

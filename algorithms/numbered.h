@@ -27,6 +27,7 @@ enum {
 struct collx_numbered_line {
     _Alignas(COLLX_LINE_LEAST) _Atomic uint64_t value; /* the last message that was in it */
     unsigned char payload[COLLX_INLINE];
+    _Atomic uint32_t claimed; /* as in struct collx_flag */
 };
 _Static_assert(sizeof(struct collx_numbered_line) == 64, "an array of them has one a cache line");
 
@@ -91,12 +92,15 @@ static inline void collx_numbered_get(struct collx_team *team, const struct coll
     }
 }
 
-/* Claim the lines of a message of so many bytes (collx_claim). */
+/* Claim the lines of a message of so many bytes (collx_claim_line). */
 static inline void collx_numbered_claim(const struct collx_team *team, struct collx_flag *flag,
                                         struct collx_numbered *lines, size_t bytes)
 {
-    collx_claim(team, flag, COLLX_LINE_LEAST);
-    collx_claim(team, lines, bytes - COLLX_INLINE);
+    struct collx_numbered_line *line = lines->line;
+
+    collx_claim_line(team, &flag->claimed);
+    for (size_t at = COLLX_INLINE; at < bytes; at += COLLX_INLINE, line++)
+        collx_claim_line(team, &line->claimed);
 }
 
 #endif

@@ -17,17 +17,18 @@
 #include <stdatomic.h>
 
 /* Room for a small payload beside a flag: both travel in one line, in one trip. */
-enum { COLLX_INLINE = 56 };
+enum { COLLX_INLINE = 52 };
 
 /* A flag has one writer, and its line no other: whoever polls it must not be disturbed. */
 struct collx_flag {
     _Alignas(COLLX_LINE) _Atomic uint64_t value;
     unsigned char payload[COLLX_INLINE];
+    _Atomic uint32_t claimed; /* nobody reads it: collx_flag_claim() */
     /* Waiters that sleep until the flag is posted; only where there are more ranks than CPUs. */
     _Atomic uint32_t sleepers;
 };
-_Static_assert(offsetof(struct collx_flag, payload) + COLLX_INLINE == 64,
-               "flag and payload are in one cache line");
+_Static_assert(offsetof(struct collx_flag, sleepers) == 64,
+               "a flag, its payload and what claims them are in one cache line");
 _Static_assert(sizeof(struct collx_flag) == COLLX_LINE, "an array of flags has one a line");
 
 static inline void collx_pause(void)

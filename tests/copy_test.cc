@@ -159,8 +159,22 @@ TEST(Copy, ClaimsLittle)
     EXPECT_FALSE(collx_copy_claims(&copier, 8192, 4096));
     EXPECT_TRUE(collx_copy_claims(&copier, 4095, 4095));
     copier.returned = true;
+    copier.streaming = 0;
     EXPECT_TRUE(collx_copy_claims(&copier, 2048, 2048));
     EXPECT_FALSE(collx_copy_claims(&copier, 2049, 2049));
+}
+
+/* All lines of the next message that the root writes to, and none in a crowd. */
+TEST(Copy, RootClaimsWhatItWritesNext)
+{
+    for (int apart : {1, 2, 5}) {
+        EXPECT_EQ(1, ring_view_claims(8, apart, false)) << apart;
+        EXPECT_EQ(1, ring_view_claims(52, apart, false)) << apart;
+        EXPECT_EQ(2, ring_view_claims(53, apart, false)) << apart;
+        EXPECT_EQ(5, ring_view_claims(260, apart, false)) << apart;
+        EXPECT_EQ(1, ring_view_claims(261, apart, false)) << apart;
+        EXPECT_EQ(0, ring_view_claims(8, apart, true)) << apart;
+    }
 }
 
 TEST(Copy, ClaimsLeaveWhatIsThere)

@@ -24,7 +24,9 @@ static size_t ring_space(void)
 
 static void ring_begin(struct collx_team *team, void *memory, const unsigned char *from)
 {
-    begin(team, &ring_at(memory).slot[1], from);
+    struct collx_ring ring = ring_at(memory);
+
+    begin(team, &ring.slot[collx_ring_slot(&ring, 1)], from);
 }
 
 static int ring_pass(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes)
