@@ -39,7 +39,7 @@ enum {
      * push out of a CPU's first cache what the program has there.  Lines that have been
      * returned come fast without, and claims of them hold up those who still read others. */
     COLLX_CLAIM_MOST = 32768,
-    COLLX_CLAIM_RETURNED = 2048,
+    COLLX_CLAIM_RETURNED = 4096,
 };
 
 /* What one rank has found out. */

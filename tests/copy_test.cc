@@ -160,8 +160,8 @@ TEST(Copy, ClaimsLittle)
     EXPECT_TRUE(collx_copy_claims(&copier, 4095, 4095));
     copier.returned = true;
     copier.streaming = 0;
-    EXPECT_TRUE(collx_copy_claims(&copier, 2048, 2048));
-    EXPECT_FALSE(collx_copy_claims(&copier, 2049, 2049));
+    EXPECT_TRUE(collx_copy_claims(&copier, 4096, 4096));
+    EXPECT_FALSE(collx_copy_claims(&copier, 4097, 4097));
 }
 
 /* All lines of the next message that the root writes to, and none in a crowd. */
