@@ -11,6 +11,10 @@
 #include "algorithms/allreduce_plan.h"
 #include "algorithms/numbered.h"
 
+/* A share that is longer takes so long to copy that the others have looked at its flag by then, and
+ * its line is theirs again: it is not worth claiming. */
+enum { COLLX_SHARES_PROMPT = 1024 };
+
 /* Of one rank, in two rounds; what is longer than COLLX_INLINE goes on in numbered lines
  * (numbered.h) or lies in the data behind, `room` bytes for each round. */
 struct collx_share {
@@ -120,7 +124,8 @@ static inline void collx_shares_claim(const struct collx_team *team,
 {
     struct collx_share *own = collx_share_of(shares, team->rank);
 
-    collx_claim_line(team, &collx_share_flag(own, round + 1)->claimed);
+    if (bytes <= COLLX_SHARES_PROMPT)
+        collx_claim_line(team, &collx_share_flag(own, round + 1)->claimed);
     if (bytes > COLLX_INLINE)
         collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);
 }

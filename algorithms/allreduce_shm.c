@@ -121,7 +121,8 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
                 (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
         error = combine_all(state, call, error);
     }
-    if (collx_copy_claims(&state->pipe.copier, bytes, bytes)) /* 4 */
+    /* 4.  We read as much as we write, and both want their lines. */
+    if (collx_copy_claims(&state->pipe.copier, 2 * bytes, bytes))
         collx_shares_claim(team, shares, round, bytes);
     return error;
 }
