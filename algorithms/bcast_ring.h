@@ -181,7 +181,9 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
                                bytes);
         else
             collx_ring_get(ring, e, buf, bytes, &ring->copier);
-        if (team->size == 2)
+        if (team->size == 2 && lined)
+            collx_numbered_return(&ring->copier, &ring->lines[at], bytes);
+        else if (team->size == 2)
             collx_ring_return(team, ring, e, bytes);
     }
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */

@@ -98,13 +98,13 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
         copier->streaming = STREAM_FOR;
 }
 
-/* Volatile: a store of what is there already is one that a compiler would leave out. */
+/* Atomic: a plain store of what is there already is one that a compiler would leave out. */
 static void return_lines(const void *shared, size_t bytes)
 {
-    volatile char *line = (volatile char *)(uintptr_t)shared, *end = line + bytes;
+    char *line = (char *)(uintptr_t)shared, *end = line + bytes;
 
     for (; line < end; line += COLLX_LINE_LEAST)
-        *line = *line;
+        __atomic_store_n(line, __atomic_load_n(line, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes)

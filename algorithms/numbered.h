@@ -20,7 +20,7 @@
 #include "algorithms/shm.h"
 
 enum {
-    COLLX_NUMBERED_LINES = 4,
+    COLLX_NUMBERED_LINES = 9,
     COLLX_NUMBERED_MOST = (1 + COLLX_NUMBERED_LINES) * COLLX_INLINE,
 };
 
@@ -90,6 +90,15 @@ static inline void collx_numbered_get(struct collx_team *team, const struct coll
             collx_numbered_wait(team, line, e, rank, what);
         collx_numbered_copy(to + at, line->payload, bytes - at);
     }
+}
+
+/* Of the only reader: return the lines of such a message (algorithms/copy.h), but that of the flag.
+ * So they come fast even if they were not claimed. */
+static inline void collx_numbered_return(struct collx_copier *copier, struct collx_numbered *lines,
+                                         size_t bytes)
+{
+    collx_copy_return_lines(copier, &lines->line[0].claimed,
+                            (bytes - 1) / COLLX_INLINE * sizeof lines->line[0]);
 }
 
 /* Claim the lines of a message of so many bytes (collx_claim_line). */

@@ -172,7 +172,8 @@ TEST(Copy, RootClaimsWhatItWritesNext)
         EXPECT_EQ(1, ring_view_claims(52, apart, false)) << apart;
         EXPECT_EQ(2, ring_view_claims(53, apart, false)) << apart;
         EXPECT_EQ(5, ring_view_claims(260, apart, false)) << apart;
-        EXPECT_EQ(1, ring_view_claims(261, apart, false)) << apart;
+        EXPECT_EQ(10, ring_view_claims(520, apart, false)) << apart;
+        EXPECT_EQ(1, ring_view_claims(521, apart, false)) << apart;
         EXPECT_EQ(0, ring_view_claims(8, apart, true)) << apart;
     }
 }
