@@ -3,16 +3,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Bytes of all ranks together.  The other way takes a trip more, or with more ranks than CPUs a
+ * turn of each; but its ranks read only twice as much as one contributes, however many they are. */
 enum {
-    MOST = 4096,           /* of one rank */
-    MOST_TOGETHER = 16384, /* of all */
+    FEW = 8,
+    MOST_OF_FEW = 32768,
+    MOST_OF_MANY = 16384,
 };
 
 size_t collx_shares_most(int ranks)
 {
-    size_t bytes = MOST_TOGETHER / (size_t)ranks;
+    size_t bytes = (ranks > FEW ? MOST_OF_MANY : MOST_OF_FEW) / (size_t)ranks;
 
-    return bytes > MOST ? MOST : bytes < COLLX_INLINE ? COLLX_INLINE : bytes;
+    return bytes < COLLX_INLINE ? COLLX_INLINE : bytes;
 }
 
 static size_t room_for(int ranks)
