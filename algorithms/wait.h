@@ -23,7 +23,7 @@ enum { COLLX_INLINE = 52 };
 struct collx_flag {
     _Alignas(COLLX_LINE) _Atomic uint64_t value;
     unsigned char payload[COLLX_INLINE];
-    _Atomic uint32_t claimed; /* nobody reads it: collx_flag_claim() */
+    _Atomic uint32_t claimed; /* nobody acts on it: collx_claim_line() */
     /* Waiters that sleep until the flag is posted; only where there are more ranks than CPUs. */
     _Atomic uint32_t sleepers;
 };
