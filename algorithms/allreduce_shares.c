@@ -1,5 +1,7 @@
 #include "algorithms/allreduce_shares.h"
 
+#include "algorithms/allreduce.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,6 +12,7 @@ enum {
     MOST_OF_FEW = 32768,
     MOST_OF_MANY = 16384,
 };
+_Static_assert(MOST_OF_FEW / 2 <= (int)COLLX_WORK_LEAST, "a rank has room to combine them");
 
 size_t collx_shares_most(int ranks)
 {

@@ -36,7 +36,7 @@ enum {
     GATHERED = (COLLX_NUMBERED_MOST + COLLX_LINE_LEAST - 1) / COLLX_LINE_LEAST * COLLX_LINE_LEAST,
 };
 _Static_assert(2 * (int)GATHERED <= (int)COLLX_WORK_LEAST,
-               "there is room for each rank's, and for the result");
+               "there is room for that of two ranks and more, and for a result behind it");
 
 struct allreduce {
     struct collx_team *team;
@@ -60,12 +60,12 @@ static inline const void *operand(struct allreduce *state, int rank, uint64_t ro
     return collx_share_data(&state->shares, share, round, bytes);
 }
 
-/* Combine what state->work.from has of everybody, unless there has been an error; `result`: memory
- * for that, which nobody else needs. */
-static int combine_all(struct allreduce *state, struct collx_call *call, int error,
-                       unsigned char *result)
+/* Combine what state->work.from has of everybody, unless there has been an error. */
+static int combine_all(struct allreduce *state, struct collx_call *call, int error)
 {
     struct collx_team *team = state->team;
+    /* Behind all that has been gathered. */
+    unsigned char *result = state->work.operand + (size_t)(team->size - 1) * state->work.bytes;
 
     if (!error)
         error = collx_combine(team, call, state->work.from, call->count, result);
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
         for (int rank = 0; rank < team->size; rank++)
             state->work.from[rank] =
                 (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
-        error = combine_all(state, call, error, state->work.operand);
+        error = combine_all(state, call, error);
     }
     /* 4.  We read as much as we write, and both want their lines. */
     if (collx_copy_claims(&state->pipe.copier, 2 * bytes, bytes))
@@ -161,7 +161,7 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
             from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);
         error = collx_combine(team, call, from, call->count, call->rbuf);
     } else {
-        error = combine_all(state, call, error, gathered(state, team->size));
+        error = combine_all(state, call, error);
     }
     collx_shares_claim_numbered(team, shares, round, bytes); /* 4 */
     return error;
