@@ -137,7 +137,8 @@ static inline void collx_shares_claim_numbered(const struct collx_team *team,
     struct collx_share *own = collx_share_of(shares, team->rank);
 
     round++;
-    collx_numbered_claim(team, collx_share_flag(own, round), &own->more[round & 1], bytes);
+    collx_claim_line(team, &collx_share_flag(own, round)->claimed);
+    collx_numbered_claim(team, &own->more[round & 1], bytes);
 }
 
 #endif

@@ -210,12 +210,10 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     if (collx_copy_claims(&ring->copier, bytes, each) && next + chunks <= first + ring->slots)
         for (uint64_t e = next; e < next + chunks; e++) {
             const unsigned at = collx_ring_slot(ring, e);
-            if (collx_ring_lined(team, ring, each)) {
-                collx_numbered_claim(team, &ring->slot[at], &ring->lines[at], each);
-                continue;
-            }
             collx_claim_line(team, &ring->slot[at].claimed);
-            if (each > COLLX_INLINE)
+            if (collx_ring_lined(team, ring, each))
+                collx_numbered_claim(team, &ring->lines[at], each);
+            else if (each > COLLX_INLINE)
                 collx_claim(team, collx_ring_at(ring, e, each), each);
         }
 }

@@ -95,7 +95,8 @@ static inline void collx_copy_out(const struct collx_copier *copier, void *to, c
     copier->ways.wide(to, shared, bytes);
 }
 
-/* What collx_copy_return() does with COLLX_COPY_RETURNED bytes and more: to a byte in each line. */
+/* As collx_copy_return(), however few bytes these are.  It stores to one byte in each line, as far
+ * into it as `shared` is. */
 void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes);
 
 /* Return what has been copied out, before the post that lets its writer write there again; its

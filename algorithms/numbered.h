@@ -100,13 +100,12 @@ static inline void collx_numbered_return(struct collx_copier *copier, struct col
                             (bytes - 1) / COLLX_INLINE * sizeof lines->line[0]);
 }
 
-/* Claim the lines of a message of so many bytes (collx_claim_line). */
-static inline void collx_numbered_claim(const struct collx_team *team, struct collx_flag *flag,
-                                        struct collx_numbered *lines, size_t bytes)
+/* Claim the lines of a message of so many bytes (collx_claim_line), but that of the flag. */
+static inline void collx_numbered_claim(const struct collx_team *team, struct collx_numbered *lines,
+                                        size_t bytes)
 {
     struct collx_numbered_line *line = lines->line;
 
-    collx_claim_line(team, &flag->claimed);
     for (size_t at = COLLX_INLINE; at < bytes; at += COLLX_INLINE, line++)
         collx_claim_line(team, &line->claimed);
 }

@@ -25,16 +25,11 @@ static inline void collx_claim(const struct collx_team *team, void *shared, size
         collx_copy_claim(shared, bytes);
 }
 
-/* Likewise one line, by a store to a word in it that nobody acts on.  That takes it in whatever
- * state it is.  A prefetch for writing does nothing where the CPU has fetched the line by itself,
- * for reading, as it does with lines that are used one after the other; and a flag that is not
- * claimed costs a trip that nothing else hides: a Bcast of 8 bytes takes 0.17 us instead of 0.29
- * between CPUs far apart, one of 256 bytes 0.25 instead of 0.47. */
+/* Likewise one line (collx_flag_claim). */
 static inline void collx_claim_line(const struct collx_team *team, _Atomic uint32_t *claimed)
 {
-    /* Relaxed: nothing depends on it, nor on who else stores there. */
     if (__builtin_expect(!team->crowded, 1))
-        atomic_store_explicit(claimed, 1, memory_order_relaxed);
+        collx_flag_claim(claimed);
 }
 
 /* Post a flag when `bytes` bytes have been copied in, and beside it, if they are many, whether

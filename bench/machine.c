@@ -18,7 +18,7 @@ enum { LINE = 64, BATCHES = 9, TRIPS = 40 };
 
 struct line {
     alignas(LINE) _Atomic uint64_t value;
-    _Atomic uint32_t claimed; /* nobody reads it */
+    _Atomic uint32_t claimed; /* collx_flag_claim() */
 };
 
 /* In shared memory; a value is written by one rank alone. */
@@ -97,8 +97,7 @@ void machine_exchange(void)
         if (i != machine.rank)
             wait_for(&shared->of[i].flag[turn], exchanged);
     if (!machine.crowded)
-        atomic_store_explicit(&shared->of[machine.rank].flag[!turn].claimed, 1,
-                              memory_order_relaxed);
+        collx_flag_claim(&shared->of[machine.rank].flag[!turn].claimed);
 }
 
 uint64_t machine_start(bool *late)
