@@ -12,7 +12,7 @@
 #include "algorithms/numbered.h"
 
 /* A share that is longer takes so long to copy that the others have looked at its flag by then, and
- * its line is theirs again: it is not worth claiming. */
+ * its line is theirs again: where lines come fast it is not worth claiming. */
 enum { COLLX_SHARES_PROMPT = 1024 };
 
 /* Of one rank, in two rounds; what is longer than COLLX_INLINE goes on in numbered lines
@@ -117,14 +117,18 @@ static inline void collx_shares_get_numbered(struct collx_team *team,
 void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
                         size_t bytes);
 
-/* Claim our own share's slot of the next round, for `bytes` bytes. */
+/* Claim our own share's slot of the next round, for `bytes` bytes, which `copier` has copied. */
 static inline void collx_shares_claim(const struct collx_team *team,
-                                      const struct collx_shares *shares, uint64_t round,
+                                      const struct collx_shares *shares,
+                                      const struct collx_copier *copier, uint64_t round,
                                       size_t bytes)
 {
     struct collx_share *own = collx_share_of(shares, team->rank);
 
-    if (bytes <= COLLX_SHARES_PROMPT)
+    /* We read as much as we write, and both want their lines. */
+    if (!collx_copy_claims(copier, 2 * bytes, bytes))
+        return;
+    if (!copier->returned || bytes <= COLLX_SHARES_PROMPT)
         collx_claim_line(team, &collx_share_flag(own, round + 1)->claimed);
     if (bytes > COLLX_INLINE)
         collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);

@@ -123,9 +123,7 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
                 (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
         error = combine_all(state, call, error);
     }
-    /* 4.  We read as much as we write, and both want their lines. */
-    if (collx_copy_claims(&state->pipe.copier, 2 * bytes, bytes))
-        collx_shares_claim(team, shares, round, bytes);
+    collx_shares_claim(team, shares, &state->pipe.copier, round, bytes); /* 4 */
     return error;
 }
 

@@ -99,7 +99,7 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
 }
 
 /* Atomic: a plain store of what is there already is one that a compiler would leave out. */
-static void return_lines(const void *shared, size_t bytes)
+static void store_back(const void *shared, size_t bytes)
 {
     char *line = (char *)(uintptr_t)shared, *end = line + bytes;
 
@@ -107,16 +107,16 @@ static void return_lines(const void *shared, size_t bytes)
         __atomic_store_n(line, __atomic_load_n(line, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
-void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes)
+void collx_copy_store_back(struct collx_copier *copier, const void *shared, size_t bytes)
 {
     if (copier->reads) {
         copier->reads--;
         if (copier->returns)
-            return_lines(shared, bytes);
+            store_back(shared, bytes);
         return;
     }
     uint64_t begin = collx_clock_ns();
-    return_lines(shared, bytes);
+    store_back(shared, bytes);
     settle();
     uint64_t took = collx_clock_ns() - begin;
     copier->returns = took <= RETURN_FIXED + bytes / RETURN_RATE;

@@ -16,11 +16,12 @@
  * 1.05.
  *
  * On some CPUs a line that another one has written moves to the one that reads it, which can then
- * store there at once (AMD's, measured on a Zen 4).  Fetching back a line that has only been read
- * takes them long, and one that has been stored to, as little as reading it did.  So a reader
- * returns what it has read: it stores to each line what is there.  64 KiB then take 1.8 us to write
- * instead of 10 between CPUs at one cache, and 6 instead of 37 between others.  Whether CPUs are of
- * that kind each reader finds out by how long its stores take, and tries again now and then.
+ * store there at once, and fetching it back takes long, unless the reader has stored there: then it
+ * takes as little as reading did (AMD's, measured on a Zen 4).  So a reader returns what it has
+ * read: it stores to each line what is there.  64 KiB then take 1.8 us to write instead of 10
+ * between CPUs at one cache, and 6 instead of 37 between others.  On an Emerald Rapids such stores
+ * cost the reader as little, but lines that have been stored to take longer to fetch, so it goes by
+ * whose CPU it is (copy_ways.h); and by how long the stores take, which is tried now and then.
  */
 #ifndef COLLX_COPY_H
 #define COLLX_COPY_H
@@ -95,9 +96,17 @@ static inline void collx_copy_out(const struct collx_copier *copier, void *to, c
     copier->ways.wide(to, shared, bytes);
 }
 
+/* Where lines are returnable. */
+void collx_copy_store_back(struct collx_copier *copier, const void *shared, size_t bytes);
+
 /* As collx_copy_return(), however few bytes these are.  It stores to one byte in each line, as far
  * into it as `shared` is. */
-void collx_copy_return_lines(struct collx_copier *copier, const void *shared, size_t bytes);
+static inline void collx_copy_return_lines(struct collx_copier *copier, const void *shared,
+                                           size_t bytes)
+{
+    if (copier->ways.returnable)
+        collx_copy_store_back(copier, shared, bytes);
+}
 
 /* Return what has been copied out, before the post that lets its writer write there again; its
  * writer says whether it is worth it (collx_copy_stays).  What is there stays; but nobody may write

@@ -2,6 +2,7 @@
 
 #include "algorithms/copy.h"
 #include "algorithms/reduce.h"
+#include "base/options.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -112,36 +113,59 @@ __attribute__((target("cldemote"))) static void demote(const void *shared, size_
         __builtin_ia32_cldemote((const char *)shared + at);
 }
 
-static bool can_demote(void)
-{
-    enum { UNKNOWN, NO, YES };
-    static _Atomic int known;
-    unsigned a, b, c = 0, d;
+/* What this CPU has. */
+enum { ASKED = 1, DEMOTES = 2, RETURNABLE = 4 };
 
-    /* Asked once: in a virtual machine cpuid takes long. */
-    if (atomic_load_explicit(&known, memory_order_relaxed) == UNKNOWN)
-        atomic_store_explicit(
-            &known, __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE ? YES : NO,
-            memory_order_relaxed);
-    return atomic_load_explicit(&known, memory_order_relaxed) == YES;
+static int ask(void)
+{
+    unsigned a, b, c, d;
+    int found = ASKED;
+
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE)
+        found |= DEMOTES;
+    /* A Zen 4 gains by it, an Emerald Rapids loses. */
+    if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx)
+        found |= RETURNABLE;
+    return found;
 }
 
-struct collx_copy_ways collx_copy_ways(void)
+/* Asked once: in a virtual machine cpuid takes long. */
+static int cpu(void)
+{
+    static _Atomic int known;
+
+    if (!atomic_load_explicit(&known, memory_order_relaxed))
+        atomic_store_explicit(&known, ask(), memory_order_relaxed);
+    return atomic_load_explicit(&known, memory_order_relaxed);
+}
+
+static struct collx_copy_ways of_cpu(void)
 {
     static const struct collx_copy_ways all[] = {
-        [COLLX_KERNELS_C] = {plain, any, stream_sse2, NULL},
-        [COLLX_KERNELS_AVX2] = {plain, wide_avx2, stream_avx2, NULL},
-        [COLLX_KERNELS_AVX512] = {plain, wide_avx512, stream_avx512, NULL},
+        [COLLX_KERNELS_C] = {.plain = plain, .wide = any, .stream = stream_sse2},
+        [COLLX_KERNELS_AVX2] = {.plain = plain, .wide = wide_avx2, .stream = stream_avx2},
+        [COLLX_KERNELS_AVX512] = {.plain = plain, .wide = wide_avx512, .stream = stream_avx512},
     };
     struct collx_copy_ways ways = all[collx_reduce_version()];
 
-    if (can_demote())
+    if (cpu() & DEMOTES)
         ways.demote = demote;
+    ways.returnable = cpu() & RETURNABLE;
     return ways;
 }
 #else
-struct collx_copy_ways collx_copy_ways(void)
+static struct collx_copy_ways of_cpu(void)
 {
-    return (struct collx_copy_ways){any, any, any, NULL};
+    return (struct collx_copy_ways){.plain = any, .wide = any, .stream = any};
 }
 #endif
+
+struct collx_copy_ways collx_copy_ways(void)
+{
+    const int64_t wanted = collx_option_number(COLLX_OPTION_RETURN);
+    struct collx_copy_ways ways = of_cpu();
+
+    if (wanted != COLLX_TRISTATE_AUTO)
+        ways.returnable = wanted == COLLX_TRISTATE_ON;
+    return ways;
+}

@@ -2,6 +2,7 @@
 #ifndef COLLX_COPY_WAYS_H
 #define COLLX_COPY_WAYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Any alignment. */
@@ -14,9 +15,11 @@ struct collx_copy_ways {
     void (*stream)(void *to, const void *from, size_t bytes);
     /* Push lines that have been written on to where their reader looks first.  NULL: it cannot. */
     void (*demote)(const void *shared, size_t bytes);
+    /* Lines come back faster from a reader that has stored there (copy.h). */
+    bool returnable;
 };
 
-/* What this CPU and COLLX_KERNELS allow. */
+/* What this CPU, COLLX_KERNELS and COLLX_RETURN allow. */
 struct collx_copy_ways collx_copy_ways(void);
 
 #endif

@@ -28,10 +28,11 @@ static const struct unit durations[] = {
 static const char *const switches[] = {"off", "on", "no", "yes", "false", "true", "0", "1", NULL};
 static const char *const kernels[] = {"auto", "avx512", "avx2", "c", NULL};
 static const char *const checks[] = {"barrier", "flush", "full", NULL};
-static const char *const gpus[] = {"auto", "on", "off", NULL};
+static const char *const tristates[] = {"auto", "on", "off", NULL};
 _Static_assert(sizeof kernels / sizeof *kernels == COLLX_KERNELS_VERSIONS + 1, "each has its word");
 _Static_assert(sizeof checks / sizeof *checks == COLLX_CHECK_KINDS + 1, "each has its word");
-_Static_assert(sizeof gpus / sizeof *gpus == COLLX_GPUS_KINDS + 1, "each has its word");
+_Static_assert(sizeof tristates / sizeof *tristates == COLLX_TRISTATE_KINDS + 1,
+               "each has its word");
 
 static const struct {
     const char *form;
@@ -47,7 +48,7 @@ static const struct {
     [COLLX_KERNELS] = {"auto, avx512, avx2 or c", .words = kernels,
                        .values = COLLX_KERNELS_VERSIONS},
     [COLLX_CHECK] = {"barrier, flush or full", .words = checks, .values = COLLX_CHECK_KINDS},
-    [COLLX_GPUS] = {"auto, on or off", .words = gpus, .values = COLLX_GPUS_KINDS},
+    [COLLX_TRISTATE] = {"auto, on or off", .words = tristates, .values = COLLX_TRISTATE_KINDS},
 };
 
 const char *collx_type_form(enum collx_type type)

@@ -18,7 +18,7 @@ enum collx_type {
     COLLX_SWITCH,   /* 0 or 1: on, off, yes, no, true, false, 1, 0 */
     COLLX_KERNELS,  /* enum collx_kernels: auto, avx512, avx2, c */
     COLLX_CHECK,    /* enum collx_check: barrier, flush, full */
-    COLLX_GPUS,     /* enum collx_gpus: auto, on, off */
+    COLLX_TRISTATE, /* enum collx_tristate: auto, on, off */
 };
 
 /* Versions of the reduction kernels, the widest one first. */
@@ -38,12 +38,12 @@ enum collx_check {
     COLLX_CHECK_KINDS,
 };
 
-/* Whether buffers may be in the memory of a GPU. */
-enum collx_gpus {
-    COLLX_GPUS_AUTO,
-    COLLX_GPUS_ON,
-    COLLX_GPUS_OFF,
-    COLLX_GPUS_KINDS,
+/* What is found out unless somebody knows better. */
+enum collx_tristate {
+    COLLX_TRISTATE_AUTO,
+    COLLX_TRISTATE_ON,
+    COLLX_TRISTATE_OFF,
+    COLLX_TRISTATE_KINDS,
 };
 
 /* Enough for every value and range, and for a message about one. */

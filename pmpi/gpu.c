@@ -74,8 +74,8 @@ void collx_gpu_init(void)
     const int64_t wanted = collx_option_number(COLLX_OPTION_GPU);
 
     atomic_store_explicit(&collx_gpu_possible,
-                          wanted == COLLX_GPUS_ON ||
-                              (wanted == COLLX_GPUS_AUTO && library_takes_them()),
+                          wanted == COLLX_TRISTATE_ON ||
+                              (wanted == COLLX_TRISTATE_AUTO && library_takes_them()),
                           memory_order_relaxed);
 }
 

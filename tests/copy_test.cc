@@ -39,6 +39,17 @@ collx_copier new_copier()
     return copier;
 }
 
+/* Of a CPU that is said to gain by returned lines, or not to. */
+collx_copier new_copier(const char *returns)
+{
+    char why[100];
+
+    EXPECT_EQ(0, collx_option_set("return", returns, why, sizeof why)) << why;
+    collx_copier copier = new_copier();
+    EXPECT_EQ(0, collx_option_set("return", "auto", why, sizeof why)) << why;
+    return copier;
+}
+
 const size_t sizes[] = {0,    1,    8,    15,   16,   17,    31,    32,    33,
                         63,   64,   1023, 1024, 1025, 1039,  1087,  1088,  4095,
                         4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
@@ -111,7 +122,7 @@ TEST(Copy, ReturnsLeaveWhatIsThere)
     same = memory;
     for (size_t bytes : sizes)
         for (size_t at : {0, 1, 63}) {
-            collx_copier copier = new_copier();
+            collx_copier copier = new_copier("on");
             if (at + bytes > memory.size())
                 continue;
             collx_copy_return(&copier, &memory[at], bytes); /* a try */
@@ -127,7 +138,7 @@ TEST(Copy, ReturnsLeaveWhatIsThere)
 TEST(Copy, FindsOutWhetherToReturn)
 {
     std::vector<unsigned char> memory(8192);
-    collx_copier copier = new_copier();
+    collx_copier copier = new_copier("on");
     unsigned patience = copier.patience;
 
     for (int tries = 0; tries < 20; tries++) {
@@ -139,6 +150,17 @@ TEST(Copy, FindsOutWhetherToReturn)
         EXPECT_EQ(copier.returns ? 16u : std::min(4096u, 2 * patience), copier.patience);
         patience = copier.patience;
     }
+}
+
+TEST(Copy, DoesNotReturnWhereItIsNoGain)
+{
+    std::vector<unsigned char> memory(8192);
+    collx_copier copier = new_copier("off");
+
+    for (int i = 0; i < 2; i++)
+        collx_copy_return(&copier, memory.data(), memory.size());
+    EXPECT_FALSE(copier.returns);
+    EXPECT_EQ(0u, copier.reads);
 }
 
 TEST(Copy, RootHearsThatLinesAreReturned)

@@ -44,6 +44,8 @@ TEST(Parse, Values)
     EXPECT_EQ(parsed(COLLX_KERNELS, "c"), "3");
     EXPECT_EQ(parsed(COLLX_CHECK, "barrier"), "0");
     EXPECT_EQ(parsed(COLLX_CHECK, "full"), "2");
+    EXPECT_EQ(parsed(COLLX_TRISTATE, "auto"), "0");
+    EXPECT_EQ(parsed(COLLX_TRISTATE, "off"), "2");
 }
 
 TEST(Parse, SaysWhatWouldBeRight)
@@ -90,6 +92,10 @@ TEST(Parse, FormatsWords)
     for (const char *word : {"auto", "avx512", "avx2", "c"})
         EXPECT_STREQ(word,
                      collx_value_format(COLLX_KERNELS, std::stoll(parsed(COLLX_KERNELS, word)),
+                                        text, sizeof text));
+    for (const char *word : {"auto", "on", "off"})
+        EXPECT_STREQ(word,
+                     collx_value_format(COLLX_TRISTATE, std::stoll(parsed(COLLX_TRISTATE, word)),
                                         text, sizeof text));
     for (const char *word : {"barrier", "flush", "full"})
         EXPECT_STREQ(word, collx_value_format(COLLX_CHECK, std::stoll(parsed(COLLX_CHECK, word)),

@@ -50,6 +50,7 @@ bool ring_view_hears(size_t bytes, bool returns)
 
     pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes);
     /* Rank 1 does as it is told, and does not look what that costs; rank 0 has to find out. */
+    pair.ring[1].copier.ways.returnable = true;
     pair.ring[1].copier.reads = UINT_MAX;
     pair.ring[1].copier.returns = returns;
     pair.ring[0].copier.returned = !returns;

@@ -142,7 +142,9 @@ class Runner:
             path = self.folder / "policy.yaml"
             path.write_text(policy)
             variables = {"LD_PRELOAD": str(self.library), "COLLX_POLICY": str(path),
-                         "COLLX_AT_ONCE": "on"}
+                         "COLLX_AT_ONCE": "on",
+                         # Whatever CPU this is.
+                         "COLLX_RETURN": "on" if self.options.mpi == "openmpi" else "off"}
             arguments += ["--library", "libcollx"]
             if trace:
                 variables["COLLX_TRACE"] = str(trace)
