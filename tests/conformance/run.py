@@ -4,8 +4,8 @@
 For every algorithm that `collx info` lists, the conformance program is run under
 LD_PRELOAD=libcollx.so with a policy that forces this algorithm for the collectives that it does;
 every area of the program is one line.  That the calls really went that way is looked up in a
-trace, where a form of the algorithm is tested in full.  A new algorithm is found, and tested, without
-a change here."""
+trace, where a form of the algorithm is tested in full, with half of the numbers of ranks: with the
+others nothing is traced.  A new algorithm is found, and tested, without a change here."""
 
 import argparse
 import collections
@@ -31,6 +31,8 @@ AREAS_ALWAYS = ["progress", "mixes", "intercomm", "errors"]
 AREAS_SAMPLED = {"barrier", "bcast", "allreduce", "allreduce-user"}
 TURNS = 3                    # all forms but the first have their turn with every third number of ranks
 FEW = 4                      # with more ranks the first has its turn on one MPI, then on the other
+GROUPED_RANKS = 9            # fewer are in no groups, whatever a policy says
+GROUPS = {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:8 pu:1"}  # one of eight ranks, and one alone
 THREADS_RANKS = range(2, 5)  # threads times ranks: more only take long
 AREA_SECONDS = 60            # what one area may take at most, in one run
 
@@ -65,6 +67,13 @@ class Algorithm:
             return ranks <= FEW or ranks % 2 == (mpi == "openmpi")
         return (ranks - self.form) % TURNS == 0
 
+    def is_traced(self, ranks):
+        """With some of the numbers of ranks with which any form is tested in full."""
+        return ranks in (2, 3, 6, 7, 9)
+
+    def grouped(self):
+        return "groups=always" in self.use
+
     def policy(self):
         # What it does not do goes the usual way: with more ranks than cores some MPI libraries
         # are too slow to be mixed in.
@@ -80,7 +89,8 @@ def variants(params):
     yield ""
     for name, initial, values in params:
         for value in values:
-            if value != initial:
+            # In groups only where they have to be: so few ranks gain nothing by them.
+            if value != initial and (name, value) != ("groups", "never"):
                 yield f"({name}={value})"
 
 
@@ -130,7 +140,7 @@ class Runner:
                 command += ["-genv", name, variables[name]]
         return command + [self.options.program]
 
-    def run(self, areas, policy, trace=None, sampled=False):
+    def run(self, areas, algorithm=None, trace=None, sampled=False):
         """(cases, failures and time of each area that came to its end, what was printed, how it ended)"""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("COLLX_") and name != "LD_PRELOAD"}
@@ -138,13 +148,14 @@ class Runner:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         arguments = ["--limit", str(AREA_SECONDS)] + ["--in-part"] * sampled
         variables = {}
-        if policy is not None:
+        if algorithm:
             path = self.folder / "policy.yaml"
-            path.write_text(policy)
+            path.write_text(algorithm.policy())
             variables = {"LD_PRELOAD": str(self.library), "COLLX_POLICY": str(path),
                          "COLLX_AT_ONCE": "on",
                          # Whatever CPU this is.
-                         "COLLX_RETURN": "on" if self.options.mpi == "openmpi" else "off"}
+                         "COLLX_RETURN": "on" if self.options.mpi == "openmpi" else "off",
+                         **(GROUPS if algorithm.grouped() else {})}
             arguments += ["--library", "libcollx"]
             if trace:
                 variables["COLLX_TRACE"] = str(trace)
@@ -181,8 +192,10 @@ class Runner:
                 continue
         return ""
 
-    def check(self, tap, title, areas, policy, sampled=False):
-        results, output, ended = self.run(areas, policy, sampled=sampled)
+    def check(self, tap, title, areas, algorithm, sampled=False, traced=False):
+        trace = self.folder / f"trace-{tap.count}" if traced else None
+        areas = ["routes"] * traced + areas
+        results, output, ended = self.run(areas, algorithm, trace, sampled)
         details = [line for line in output.splitlines() if not line.startswith("area ")]
         for area in areas:
             cases, failures, seconds = results.get(area, (0, 0, 0))
@@ -197,14 +210,11 @@ class Runner:
                 tap.line(True, f"{title}: {area} ({cases} cases, {seconds} s)")
         if ended and all(area in results and not results[area][1] for area in areas):
             tap.line(False, f"{title}: end of the run", [ended] + details[:60])
+        if traced and not ended:
+            self.check_routes(tap, title, algorithm, trace)
 
-    def check_routes(self, tap, title, algorithm):
+    def check_routes(self, tap, title, algorithm, trace):
         """The calls of area "routes" went where the policy says."""
-        trace = self.folder / f"trace-{tap.count}"
-        results, output, ended = self.run(["routes"], algorithm.policy(), trace)
-        if ended or results.get("routes", (0, 1))[1]:
-            tap.line(False, f"{title}: routes", [ended] + output.splitlines()[:60])
-            return
         report = subprocess.run([Path(self.options.build) / "collx-report", "summary", trace,
                                  "--format", "csv"], capture_output=True, text=True, timeout=120)
         rows = [row for row in csv.DictReader(io.StringIO(report.stdout))
@@ -261,6 +271,8 @@ def main():
                 print("Bail out! `collx info` lists no such algorithm")
                 return 1
         for one in chosen:
+            if one.grouped() and options.ranks < GROUPED_RANKS:
+                continue
             title = f"{options.mpi}, {options.ranks} ranks, {one.use or one.name}"
             for word in [] if options.without_collx else list(one.collectives):
                 if why := runner.why_not(one, word):
@@ -268,19 +280,19 @@ def main():
                     one.collectives.remove(word)
             if not one.collectives:
                 continue
-            policy = None if options.without_collx else one.policy()
             areas = [area for word in one.collectives for area in AREAS[word]] + AREAS_ALWAYS
             in_full = (one.in_full(options.ranks, options.mpi) or options.without_collx or
                        bool(options.area))
             areas = [area for area in areas if (in_full or area in AREAS_SAMPLED)
                      and (not options.area or area in options.area)]
-            if policy and in_full and not options.area:
-                runner.check_routes(tap, title, one)
+            algorithm = None if options.without_collx else one
+            traced = in_full and one.is_traced(options.ranks) and not (
+                options.area or options.without_collx)
             if set(areas) - {"threads"}:
-                runner.check(tap, title, areas, policy, sampled=not in_full)
+                runner.check(tap, title, areas, algorithm, not in_full, traced)
             if in_full and options.ranks in THREADS_RANKS and (
                     not options.area or "threads" in options.area):
-                runner.check(tap, title, ["threads"], policy)
+                runner.check(tap, title, ["threads"], algorithm)
     return tap.finish()
 
 
