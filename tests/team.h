@@ -55,9 +55,12 @@ struct Rank {
 
 enum class Ranks { processes, threads };
 
-/* What to run a case as.  ThreadSanitizer sees nothing of what passes between processes. */
+/* What to run a case as.  ThreadSanitizer sees nothing of what passes between processes, and to
+ * AddressSanitizer one is like the other. */
 #if defined(__SANITIZE_THREAD__)
 constexpr Ranks all_kinds[] = {Ranks::threads};
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr Ranks all_kinds[] = {Ranks::processes};
 #else
 constexpr Ranks all_kinds[] = {Ranks::processes, Ranks::threads};
 #endif
