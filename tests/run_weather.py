@@ -174,6 +174,23 @@ def policy_elsewhere_alone(folder):
     check(report.calls(route="shm"), "another policy than rank 0's holds")
 
 
+def returned_by_one_alone(folder):
+    """Whether lines are returned is each rank's own business."""
+    script = folder / "by-rank"
+    conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
+    script.write_text(f"""#!/bin/sh
+case ${{PMIX_RANK:-$PMI_RANK}} in
+0) COLLX_RETURN=on ;;
+*) COLLX_RETURN=off ;;
+esac
+export COLLX_RETURN
+LD_PRELOAD={collx} exec {conformance} --library libcollx bcast allreduce
+""")
+    script.chmod(0o755)
+    result = mpi.run(2, [script], {"COLLX_AT_ONCE": "on"}).expect()
+    check(len(re.findall(r"^area \S+ cases \d+ failures 0 ", result.out, re.M)) == 2, result.out)
+
+
 # --- traces --------------------------------------------------------------------------------------
 
 def missing_trace(folder):
@@ -436,6 +453,7 @@ main([
     ("policy: the message says where", where_it_is_wrong),
     ("policy: only where rank 0 is", policy_on_rank_0_alone),
     ("policy: only where rank 0 is not", policy_elsewhere_alone),
+    ("one rank returns lines, the other does not", returned_by_one_alone),
     ("trace: folder missing", missing_trace),
     ("trace: folder unwritable", unwritable_trace),
     ("trace: disk full", full_trace),
