@@ -72,7 +72,7 @@ class Algorithm:
         return ranks in (2, 3, 6, 7, 9)
 
     def grouped(self):
-        return "groups=always" in self.use
+        return "groups=always" in (self.use or "")
 
     def policy(self):
         # What it does not do goes the usual way: with more ranks than cores some MPI libraries
