@@ -113,30 +113,18 @@ __attribute__((target("cldemote"))) static void demote(const void *shared, size_
         __builtin_ia32_cldemote((const char *)shared + at);
 }
 
-/* What this CPU has. */
-enum { ASKED = 1, DEMOTES = 2, RETURNABLE = 4 };
-
-static int ask(void)
+static bool can_demote(void)
 {
-    unsigned a, b, c, d;
-    int found = ASKED;
-
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE)
-        found |= DEMOTES;
-    /* A Zen 4 gains by it, an Emerald Rapids loses. */
-    if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx)
-        found |= RETURNABLE;
-    return found;
-}
-
-/* Asked once: in a virtual machine cpuid takes long. */
-static int cpu(void)
-{
+    enum { UNKNOWN, NO, YES };
     static _Atomic int known;
+    unsigned a, b, c = 0, d;
 
-    if (!atomic_load_explicit(&known, memory_order_relaxed))
-        atomic_store_explicit(&known, ask(), memory_order_relaxed);
-    return atomic_load_explicit(&known, memory_order_relaxed);
+    /* Asked once: in a virtual machine cpuid takes long. */
+    if (atomic_load_explicit(&known, memory_order_relaxed) == UNKNOWN)
+        atomic_store_explicit(
+            &known, __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE ? YES : NO,
+            memory_order_relaxed);
+    return atomic_load_explicit(&known, memory_order_relaxed) == YES;
 }
 
 static struct collx_copy_ways of_cpu(void)
@@ -148,9 +136,11 @@ static struct collx_copy_ways of_cpu(void)
     };
     struct collx_copy_ways ways = all[collx_reduce_version()];
 
-    if (cpu() & DEMOTES)
+    if (can_demote())
         ways.demote = demote;
-    ways.returnable = cpu() & RETURNABLE;
+    /* A Zen 4 gains by it, an Emerald Rapids loses. */
+    __builtin_cpu_init();
+    ways.returnable = __builtin_cpu_is("amd");
     return ways;
 }
 #else
