@@ -138,18 +138,23 @@ def where_it_is_wrong(folder):
 ALL_PMPI = "version: 1\nrules:\n  - use: [pmpi]\n"
 
 
-def by_rank(folder, zero, others):
-    """A program that sets COLLX_POLICY to `zero` on rank 0 and to `others` elsewhere; "" unsets."""
+def by_rank(folder, variable, zero, others, command):
+    """A program that sets a variable to `zero` on rank 0 and to `others` elsewhere; "" unsets."""
     script = folder / "by-rank"
     script.write_text(f"""#!/bin/sh
 case ${{PMIX_RANK:-$PMI_RANK}} in
-0) COLLX_POLICY={zero} ;;
-*) COLLX_POLICY={others} ;;
+0) {variable}={zero} ;;
+*) {variable}={others} ;;
 esac
-export COLLX_POLICY
-LD_PRELOAD={collx} exec {weather} plain
+export {variable}
+LD_PRELOAD={collx} exec {command}
 """)
     script.chmod(0o755)
+    return script
+
+
+def policy_by_rank(folder, zero, others):
+    script = by_rank(folder, "COLLX_POLICY", zero, others, f"{weather} plain")
     trace = folder / "trace"
     trace.mkdir()
     result = good(mpi.run(RANKS, [script], {"COLLX_TRACE": trace}))
@@ -160,7 +165,7 @@ LD_PRELOAD={collx} exec {weather} plain
 def policy_on_rank_0_alone(folder):
     policy = folder / "policy.yaml"
     policy.write_text(ALL_PMPI)
-    result, report = by_rank(folder, policy, folder / "not-on-this-node.yaml")
+    result, report = policy_by_rank(folder, policy, folder / "not-on-this-node.yaml")
     result.expect_quiet()
     check(not report.calls(route="shm"), "rank 0's policy does not hold")
     check(report.calls(route="pmpi", reason="policy"), "no call was decided by the policy")
@@ -169,24 +174,16 @@ def policy_on_rank_0_alone(folder):
 def policy_elsewhere_alone(folder):
     policy = folder / "policy.yaml"
     policy.write_text(ALL_PMPI)
-    result, report = by_rank(folder, "", policy)
+    result, report = policy_by_rank(folder, "", policy)
     result.expect_quiet()
     check(report.calls(route="shm"), "another policy than rank 0's holds")
 
 
 def returned_by_one_alone(folder):
     """Whether lines are returned is each rank's own business."""
-    script = folder / "by-rank"
     conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
-    script.write_text(f"""#!/bin/sh
-case ${{PMIX_RANK:-$PMI_RANK}} in
-0) COLLX_RETURN=on ;;
-*) COLLX_RETURN=off ;;
-esac
-export COLLX_RETURN
-LD_PRELOAD={collx} exec {conformance} --library libcollx bcast allreduce
-""")
-    script.chmod(0o755)
+    script = by_rank(folder, "COLLX_RETURN", "on", "off",
+                     f"{conformance} --library libcollx bcast allreduce")
     result = mpi.run(2, [script], {"COLLX_AT_ONCE": "on"}).expect()
     check(len(re.findall(r"^area \S+ cases \d+ failures 0 ", result.out, re.M)) == 2, result.out)
 
