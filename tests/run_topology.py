@@ -18,7 +18,7 @@ program = build / "tests" / "conformance" / f"conformance-{mpi_name}"
 
 def calls(area, env, ranks=RANKS):
     """What is said about this collective, and everything else that collx said but its tables."""
-    result = mpi.run(ranks, [program, "--in-part", "--library", "libcollx", area],
+    result = mpi.run(ranks, [program, "--library", "libcollx", area],
                      {"LD_PRELOAD": build / "libcollx.so", "COLLX_VERBOSE": 1, **env}).expect()
     check(re.search(rf"^area {area} cases \d+ failures 0 ", result.out, re.M), result.out + result.err)
     said = re.findall(r"^collx: (.*)$", result.err, re.M)
