@@ -31,6 +31,7 @@ AREAS_ALWAYS = ["progress", "mixes", "intercomm", "errors"]
 AREAS_SAMPLED = {"barrier", "bcast", "allreduce", "allreduce-user"}
 TURNS = 3                    # all forms but the first have their turn with every third number of ranks
 FEW = 4                      # with more ranks the first has its turn on one MPI, then on the other
+TRACED_RANKS = (2, 3, 6, 7, 9)  # some of those with which any form is tested in full
 GROUPED_RANKS = 9            # fewer are in no groups, whatever a policy says
 GROUPS = {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:8 pu:1"}  # one of eight ranks, and one alone
 THREADS_RANKS = range(2, 5)  # threads times ranks: more only take long
@@ -67,12 +68,8 @@ class Algorithm:
             return ranks <= FEW or ranks % 2 == (mpi == "openmpi")
         return (ranks - self.form) % TURNS == 0
 
-    def is_traced(self, ranks):
-        """With some of the numbers of ranks with which any form is tested in full."""
-        return ranks in (2, 3, 6, 7, 9)
-
     def grouped(self):
-        return "groups=always" in (self.use or "")
+        return "groups=always" in self.use
 
     def policy(self):
         # What it does not do goes the usual way: with more ranks than cores some MPI libraries
@@ -266,13 +263,12 @@ def main():
             chosen = [Algorithm(None, "without collx", list(AREAS))]
         else:
             chosen = algorithms(Path(options.build) / "collx")
-            chosen = [one for one in chosen if options.algorithm in (None, one.name, one.use)]
+            chosen = [one for one in chosen if options.algorithm in (None, one.name, one.use)
+                      and (options.ranks >= GROUPED_RANKS or not one.grouped())]
             if not chosen:
-                print("Bail out! `collx info` lists no such algorithm")
+                print("Bail out! `collx info` lists no such algorithm for so many ranks")
                 return 1
         for one in chosen:
-            if one.grouped() and options.ranks < GROUPED_RANKS:
-                continue
             title = f"{options.mpi}, {options.ranks} ranks, {one.use or one.name}"
             for word in [] if options.without_collx else list(one.collectives):
                 if why := runner.why_not(one, word):
@@ -286,7 +282,7 @@ def main():
             areas = [area for area in areas if (in_full or area in AREAS_SAMPLED)
                      and (not options.area or area in options.area)]
             algorithm = None if options.without_collx else one
-            traced = in_full and one.is_traced(options.ranks) and not (
+            traced = in_full and options.ranks in TRACED_RANKS and not (
                 options.area or options.without_collx)
             if set(areas) - {"threads"}:
                 runner.check(tap, title, areas, algorithm, not in_full, traced)
