@@ -4,6 +4,7 @@ extern "C" {
 #include "base/options.h"
 }
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,7 @@
 // The trace: what is recorded can be read, whatever happened to the process or the file.
 #include "tests/trace_session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
