@@ -32,7 +32,6 @@ extern struct machine machine;
 /* After routes_find_own().  Collective, as are all of these.  Ranks on several nodes are an error.
  */
 void machine_init(void);
-void machine_finish(void);
 
 /* All ranks are here. */
 void machine_meet(void);

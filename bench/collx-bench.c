@@ -288,7 +288,6 @@ int main(int argc, char **argv)
         good = false;
     }
     routes_finish();
-    machine_finish();
     MPI_Finalize();
     for (int i = 0; i < count; i++)
         free(points[i].round);

@@ -3,6 +3,7 @@
 
 #include "algorithms/wait.h"
 #include "base/clock.h"
+#include "bench/shared.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -34,7 +35,6 @@ struct shared {
 
 struct machine machine;
 static struct shared *shared;
-static MPI_Win window = MPI_WIN_NULL;
 static uint64_t met;
 static double ns_per_tick = 1;
 static bool use_counter;
@@ -314,28 +314,13 @@ static void measure_nothing(void)
 
 void machine_init(void)
 {
-    MPI_Comm node;
-    MPI_Aint bytes;
-    void *mine;
-    int here, unit;
-
     MPI_Comm_rank(MPI_COMM_WORLD, &machine.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &machine.size);
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &here);
-    if (here < machine.size)
-        fail("the ranks are on several nodes, and their clocks differ; start all on one");
-
-    size_t size = sizeof *shared + (size_t)machine.size * sizeof shared->of[0] + LINE;
-    MPI_Win_allocate_shared(machine.rank ? 0 : (MPI_Aint)size, 1, MPI_INFO_NULL, node, &mine,
-                            &window);
-    MPI_Win_shared_query(window, 0, &bytes, &unit, &mine);
-    MPI_Comm_free(&node);
-    /* The offset within a page is the same on all ranks, so all find the same place. */
-    shared = (struct shared *)(((uintptr_t)mine + LINE - 1) & ~(uintptr_t)(LINE - 1));
-    if (machine.rank == 0)
-        memset(mine, 0, size);
-    own.Barrier(MPI_COMM_WORLD);
+    shared = shared_memory(sizeof *shared + (size_t)machine.size * sizeof shared->of[0], own.Bcast,
+                           own.Allreduce);
+    if (!shared)
+        fail("the ranks are on several nodes, and their clocks differ, or they find no memory to "
+             "share; start all on one");
 
     sched_getaffinity(0, sizeof(cpu_set_t), &shared->of[machine.rank].cpus);
     machine.crowded = true; /* until it is known */
@@ -347,9 +332,4 @@ void machine_init(void)
     margin = machine.crowded ? 0 : (uint64_t)((1000 + 100 * machine.size) / ns_per_tick);
     if (!machine.crowded)
         measure_nothing();
-}
-
-void machine_finish(void)
-{
-    MPI_Win_free(&window);
 }

@@ -109,7 +109,7 @@ def mistakes_are_told(folder):
     result = mpi.mpirun(library, 2, ["sh", "-c", f"{other}; exec '{bench}' {' '.join(SHORT)} \"$@\""])
     check(result.code != 0 and "rank 1 has other arguments than rank 0" in result.err, result.err)
     if name == "openmpi":
-        result = mpi.mpirun(library, 1, [bench, *SHORT, "--peers=sm,nosuch"])
+        result = mpi.mpirun(library, 1, [bench, *SHORT, "--peers=tuned,nosuch"])
         check(result.code != 0 and "no component 'nosuch' for collectives" in result.err, result.err)
     result = run(["sh", "-c", f"'{bench}' --time=0.2 --collectives=barrier >/dev/full"])
     check(result.code != 0 and "No space left on device" in result.err, f"{result.code}\n{result.err}")

@@ -1,6 +1,7 @@
 /* Counting cases, reporting failures, and comparing notes between ranks without MPI. */
 #include "conformance.h"
 
+#include "bench/shared.h"
 #include "tests/programs/set_up.h"
 
 #include <dlfcn.h>
@@ -51,8 +52,6 @@ const int64_t cf_sizes[] = {
 };
 const size_t cf_sizes_count = sizeof cf_sizes / sizeof cf_sizes[0];
 
-static MPI_Comm shared_comm;
-static MPI_Win shared_window;
 static struct cf_shared *shared;
 static unsigned char *random_bytes;
 
@@ -118,8 +117,6 @@ static void on_signal(int number)
 void cf_harness_init(void)
 {
     struct cf_random random = {1};
-    MPI_Aint size;
-    int unit;
 
     main_label = label;
     library_init();
@@ -129,19 +126,11 @@ void cf_harness_init(void)
         fprintf(stderr, "conformance: at most %d ranks\n", CF_RANKS_MAX);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared_comm);
-    MPI_Comm_size(shared_comm, &unit);
-    if (unit != cf_size) {
+    shared = shared_memory(sizeof *shared, cf_library.bcast, cf_library.allreduce);
+    if (!shared) {
         fprintf(stderr, "conformance: all ranks have to be on one node\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    MPI_Win_allocate_shared(cf_rank == 0 ? (MPI_Aint)sizeof *shared : 0, 1, MPI_INFO_NULL,
-                            shared_comm, &shared, &shared_window);
-    MPI_Win_shared_query(shared_window, 0, &size, &unit, &shared);
-    if (cf_rank == 0)
-        memset(shared, 0, sizeof *shared);
-    cf_library.barrier(shared_comm);
-
     random_bytes = malloc(CF_DATA_MAX + CF_STREAM + 8);
     for (size_t i = 0; i < CF_DATA_MAX + CF_STREAM; i += 8) {
         uint64_t value = cf_random_next(&random);
@@ -157,8 +146,6 @@ void cf_harness_init(void)
 void cf_harness_finish(void)
 {
     free(random_bytes);
-    MPI_Win_free(&shared_window);
-    MPI_Comm_free(&shared_comm);
 }
 
 void cf_area_begin(const char *name, int seconds_at_most)
