@@ -119,6 +119,17 @@ static void *find_mpi(void)
     return NULL;
 }
 
+/* Libraries of the ABI that MPI 5 standardizes come beside those of their family's own, under names
+ * of their own, and say the same version.  To an adapter their handles are others: MPI_COMM_WORLD
+ * is 0x101 in all of them. */
+static bool has_standard_abi(void)
+{
+    int (*get_version)(int *, int *) = (int (*)(int *, int *))dlsym(mpi, "PMPI_Abi_get_version");
+    int major = -1, minor = -1;
+
+    return get_version && !get_version(&major, &minor) && major > 0;
+}
+
 /* "openmpi" or "mpich": which adapter knows this library.  All libraries of the MPICH ABI are one
  * to us.  NULL: none. */
 static const char *adapter_for(char *version, size_t size)
@@ -152,6 +163,11 @@ static void load_adapter(void)
 
     if (wanted && *wanted) {
         snprintf(path, sizeof path, "%s", wanted);
+    } else if (has_standard_abi()) {
+        warn("no adapter for the standard ABI of MPI 5, by which the program uses its MPI library "
+             "(%s); it runs without collx. Build it with the library's own mpi.h",
+             version);
+        return;
     } else if (adapter) {
         snprintf(path, sizeof path, "%s/libcollx-%s.so", folder, adapter);
     } else {

@@ -2,8 +2,9 @@
 """usage: run_nothing.py BUILD [LAUNCHER...]
 
 Preloaded into what is no MPI program, collx does nothing: same output, same exit code, also when
-every symbol is bound at once.  And what it is made of keeps it that way: it needs libc alone, runs
-nothing when it is loaded, and exports names of MPI alone."""
+every symbol is bound at once; nor into one by an MPI that it has no adapter for, but for saying so.
+And what it is made of keeps it that way: it needs libc alone, runs nothing when it is loaded, and
+exports names of MPI alone."""
 
 import re
 import shutil
@@ -83,6 +84,20 @@ def adapters_import_nothing_of_collx(folder):
         check(not imported, f"{library.name} imports {sorted(imported)}")
 
 
+def standard_abi(folder):
+    """An adapter of the library's family would take its handles for others."""
+    library = build / "tests" / "programs" / "libmpi_standard_abi.so"
+    calls = folder / "calls.py"
+    calls.write_text(f"""import ctypes, sys
+ctypes.CDLL("{library}", ctypes.RTLD_GLOBAL)
+barrier = ctypes.CDLL(None).MPI_Barrier
+sys.exit(any(barrier(ctypes.c_void_p(0x101)) for _ in range(2000)))
+""")
+    result = run(["/usr/bin/python3", calls], {"LD_PRELOAD": str(collx)}).expect()
+    said = [line for line in result.err.splitlines() if line.startswith("collx: ")]
+    check(len(said) == 1 and "standard ABI" in said[0] and "without collx" in said[0], result.err)
+
+
 cases = [
     ("true", unchanged(["true"])),
     ("false", unchanged(["false"])),
@@ -104,6 +119,7 @@ cases += [
     ("it runs nothing when it is loaded", runs_nothing_when_loaded),
     ("it exports names of MPI alone", exports_names_of_mpi_alone),
     ("its companions export one symbol each", companions_export_one_symbol),
+    ("an MPI library of the standard ABI", standard_abi),
     ("adapters import nothing that collx exports", adapters_import_nothing_of_collx),
 ]
 main(cases)

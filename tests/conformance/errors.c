@@ -35,7 +35,6 @@ CALL(bcast_intercomm_root, bcast(in, 1, MPI_INT, MPI_ROOT, comm))
 CALL(bcast_no_type, bcast(in, 1, MPI_DATATYPE_NULL, 0, comm))
 CALL(bcast_uncommitted, bcast(in, 1, uncommitted, 0, comm))
 CALL(bcast_no_comm, bcast(in, 1, MPI_INT, 0, MPI_COMM_NULL))
-CALL(allreduce_no_type, allreduce(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
 CALL(allreduce_uncommitted, allreduce(in, out, 1, uncommitted, MPI_SUM, comm))
 CALL(allreduce_no_op, allreduce(in, out, 1, MPI_INT, MPI_OP_NULL, comm))
 CALL(allreduce_empty_no_op, allreduce(in, out, 0, MPI_INT, MPI_OP_NULL, comm))
@@ -59,7 +58,14 @@ CALL(allreduce_no_comm, allreduce(in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL))
 #if MPI_VERSION >= 4
 CALL(bcast_c_high_root, bcast_c(in, 1, MPI_INT, cf_size, comm))
 CALL(allreduce_c_no_op, allreduce_c(in, out, 1, MPI_INT, MPI_OP_NULL, comm))
+#endif
+#if !defined(MPICH_NUMVERSION) || MPICH_NUMVERSION < 50000000
+/* Where MPICH 5 fails an assertion. */
+#define HAS_NO_TYPE
+CALL(allreduce_no_type, allreduce(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
+#if MPI_VERSION >= 4
 CALL(allreduce_c_no_type, allreduce_c(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
+#endif
 #endif
 #ifdef OPEN_MPI
 /* Where MPICH fails an assertion, or crashes. */
@@ -93,7 +99,6 @@ static const struct {
     CASE(bcast_no_type),
     CASE(bcast_uncommitted),
     CASE(bcast_no_comm),
-    CASE(allreduce_no_type),
     CASE(allreduce_uncommitted),
     CASE(allreduce_no_op),
     CASE(allreduce_empty_no_op),
@@ -117,7 +122,12 @@ static const struct {
 #if MPI_VERSION >= 4
     CASE(bcast_c_high_root),
     CASE(allreduce_c_no_op),
+#endif
+#ifdef HAS_NO_TYPE
+    CASE(allreduce_no_type),
+#if MPI_VERSION >= 4
     CASE(allreduce_c_no_type),
+#endif
 #endif
 #ifdef OPEN_MPI
     CASE(allreduce_negative_count),
