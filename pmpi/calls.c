@@ -192,13 +192,14 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
 {
     MPI_Comm handle = (MPI_Comm)call->comm;
     struct collx_comm *comm = &collx_comm_unknown;
-    int inter;
+    int inter = -1;
 
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     if (handle != MPI_COMM_NULL && collx_world_up()) {
         int error = pmpi.Comm_test_inter(handle, &inter);
-        if (error)
+        /* MPICH 5 returns success where a handler of the program's has been told. */
+        if (error || inter < 0)
             return error;
         comm = collx_comm_add(handle);
     }

@@ -171,14 +171,18 @@ static int find_key(int *key)
 
 struct collx_comm *collx_comm_add(MPI_Comm comm)
 {
-    int inter = 0, key;
-    struct collx_comm *state = collx_comm_is_going(comm) ? NULL : calloc(1, sizeof *state);
+    int inter = 0, size = 0, key;
 
+    /* Where a handler of the program's has been told of an error, MPICH 5 returns success, so a
+     * call that went well says nothing: it was on a communicator if that has ranks. */
+    if (comm == MPI_COMM_NULL || collx_comm_is_going(comm) || pmpi.Comm_size(comm, &size) || !size)
+        return &collx_comm_unknown;
+    struct collx_comm *state = calloc(1, sizeof *state);
     if (!state)
         return &collx_comm_unknown;
     state->comm = comm;
+    state->size = size;
     pmpi.Comm_rank(comm, &state->rank);
-    pmpi.Comm_size(comm, &state->size);
     pmpi.Comm_test_inter(comm, &inter);
     state->inter = inter;
     collx_calls_begin(state);
