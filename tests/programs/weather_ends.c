@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Open MPI 5 has them, and MPI 3.1 otherwise. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_SESSIONS
+#endif
+
 static void aborts(void)
 {
     start();
@@ -67,7 +72,7 @@ static void no_finalize_late(void)
 
 static void sessions(void)
 {
-#if MPI_VERSION >= 4
+#ifdef HAS_SESSIONS
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
@@ -87,7 +92,7 @@ static void sessions(void)
 #endif
 }
 
-#if MPI_VERSION >= 4
+#ifdef HAS_SESSIONS
 static void *open_session(void *session)
 {
     CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, session));
@@ -98,7 +103,7 @@ static void *open_session(void *session)
 /* The second thread makes its first call while the first thread's is still bringing collx in. */
 static void two_sessions(void)
 {
-#if MPI_VERSION >= 4
+#ifdef HAS_SESSIONS
     static const char *const names[] = {"first", "second"};
     MPI_Session session[2];
     MPI_Comm comm[2];
@@ -200,7 +205,7 @@ static void in_comm_free(void)
 /* A session goes on when MPI_COMM_WORLD has gone. */
 static void session_outlives(void)
 {
-#if MPI_VERSION >= 4
+#ifdef HAS_SESSIONS
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
