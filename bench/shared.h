@@ -1,4 +1,4 @@
-/* Memory that all ranks of a job share, with whatever its MPI thinks of their nodes: MPICH 5 over
+/* Memory that all ranks of a job share, whatever its MPI thinks of their nodes: MPICH 5 over
  * UCX, as Debian builds it, takes each rank of a node for a node of its own.
  */
 #ifndef COLLX_BENCH_SHARED_H
@@ -18,16 +18,13 @@ static inline void *shared_memory(size_t size, __typeof__(&MPI_Bcast) bcast,
     struct collx_shm_address address = {0};
     const size_t all = COLLX_LINE + size; /* the cookie's line, and ours */
     void *base = NULL;
-    int rank, fd = -1, good = 1, all_good;
+    int rank, fd = -1, good, all_good;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0 && !collx_shm_create(all, &base, &fd) && !collx_shm_allocate(fd, all))
         address = collx_shm_tell(fd, base);
     bcast(&address, sizeof address, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        good = address.cookie != 0;
-    else
-        good = address.cookie && !collx_shm_open(&address, all, 0, &base);
+    good = address.cookie && (rank == 0 || !collx_shm_open(&address, all, 0, &base));
     allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (fd >= 0)
         close(fd);

@@ -205,11 +205,11 @@ struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key
         if (fy_node_is_scalar(node)) {
             struct fy_token *token = fy_node_get_scalar_token(node);
             enum fy_node_style style = fy_node_get_style(node);
-
             size_t length = 0;
+
             fy_node_get_scalar(node, &length);
             /* Of nothing libfyaml 0.8 has a token, too. */
-            bool nothing = !length && (style == FYNS_ANY || style == FYNS_PLAIN);
+            bool nothing = !length && style == FYNS_PLAIN;
             mark = token && !nothing ? fy_token_start_mark(token) : NULL;
             /* libfyaml's mark is behind the quote or the *. */
             sign =

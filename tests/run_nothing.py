@@ -2,7 +2,7 @@
 """usage: run_nothing.py BUILD [LAUNCHER...]
 
 Preloaded into what is no MPI program, collx does nothing: same output, same exit code, also when
-every symbol is bound at once; nor into one by an MPI that it has no adapter for, but for saying so.
+every symbol is bound at once; nor in a program whose MPI it has no adapter for, but say so.
 And what it is made of keeps it that way: it needs libc alone, runs nothing when it is loaded, and
 exports names of MPI alone."""
 
@@ -115,11 +115,11 @@ for launcher in launchers:
          unchanged([launcher, *words, "-n", "2", "sh", "-c", "echo hello; exit 0"])),
     ]
 cases += [
+    ("an MPI library of the standard ABI", standard_abi),
     ("it needs libc alone", needs_libc_alone),
     ("it runs nothing when it is loaded", runs_nothing_when_loaded),
     ("it exports names of MPI alone", exports_names_of_mpi_alone),
     ("its companions export one symbol each", companions_export_one_symbol),
-    ("an MPI library of the standard ABI", standard_abi),
     ("adapters import nothing that collx exports", adapters_import_nothing_of_collx),
 ]
 main(cases)

@@ -61,7 +61,7 @@ CALL(allreduce_c_no_op, allreduce_c(in, out, 1, MPI_INT, MPI_OP_NULL, comm))
 #endif
 #if !defined(MPICH_NUMVERSION) || MPICH_NUMVERSION < 50000000
 /* Where MPICH 5 fails an assertion. */
-#define HAS_NO_TYPE
+#define TRIES_NO_TYPE
 CALL(allreduce_no_type, allreduce(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
 #if MPI_VERSION >= 4
 CALL(allreduce_c_no_type, allreduce_c(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm))
@@ -123,7 +123,7 @@ static const struct {
     CASE(bcast_c_high_root),
     CASE(allreduce_c_no_op),
 #endif
-#ifdef HAS_NO_TYPE
+#ifdef TRIES_NO_TYPE
     CASE(allreduce_no_type),
 #if MPI_VERSION >= 4
     CASE(allreduce_c_no_type),
