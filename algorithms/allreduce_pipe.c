@@ -168,6 +168,12 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     unsigned char **from = pipe->work->from;
     struct collx_pipe_part *part = part_of(pipe, team->rank);
     unsigned char *own = in_of(pipe, team->rank, g) + offset;
+    /* In place, the result must not come before the operand that lies there has been used; nor do
+     * kernels store past the caches. */
+    const bool straight = call->contiguous && (call->sbuf != call->rbuf || team->rank == 0) &&
+                          !collx_copy_out_is_past(&pipe->copier);
+    unsigned char *result =
+        straight ? (unsigned char *)call->rbuf + first * call->elem_bytes : pipe->work->operand;
     int error = 0;
 
     collx_wait_others(team, &part_of(pipe, 0)->copied[g & 1], pipe->stride, g, "Allreduce");
@@ -179,14 +185,8 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
             from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf + first * call->elem_bytes;
         else
             error = put(pipe, call, (int64_t)first, slice.count, own);
-        /* In place, the result must not come before the operand that lies there has been used. */
-        bool straight = call->contiguous && (call->sbuf != call->rbuf || team->rank == 0);
-        unsigned char *result =
-            straight ? (unsigned char *)call->rbuf + first * call->elem_bytes : pipe->work->operand;
         if (!error)
             error = collx_combine(team, call, from, slice.count, result);
-        if (!error && !straight)
-            error = get(pipe, call, (int64_t)first, slice.count, result);
         collx_copy_in(&pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
         for (int rank = 0; rank < team->size && !team->crowded; rank++)
@@ -203,6 +203,9 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
         collx_claim(team, in, offset);
         collx_claim(team, in + end, (size_t)chunk.count * call->elem_bytes - end);
     }
+    /* Nobody waits for this. */
+    if (slice.count && !error && !straight)
+        error = get(pipe, call, (int64_t)first, slice.count, result);
     return error;
 }
 

@@ -18,9 +18,9 @@
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *
- * Larger vectors go one of two ways, through shared memory (allreduce_pipe.c) or, where the kernel
- * allows it, straight between the ranks' buffers (allreduce_single.c); which one is faster the
- * calls find out for each size (tuner.h).
+ * Larger vectors go through shared memory (allreduce_pipe.c), on the way out past the receivers'
+ * caches or not, or, where the kernel allows it, straight between the ranks' buffers
+ * (allreduce_single.c); what is fastest the calls find out for each size (tuner.h).
  */
 #include "algorithms/allreduce.h"
 
@@ -172,10 +172,15 @@ static int run_large(struct allreduce *state, struct collx_call *call)
     if (call->bytes < state->single.tuner.least)
         return collx_allreduce_pipe(&state->pipe, call);
     switch (collx_single_begin(&state->single, call->bytes)) {
-    case 0:
+    case COLLX_WAY_SEGMENT:
         error = collx_allreduce_pipe(&state->pipe, call);
         break;
-    case 1:
+    case COLLX_WAY_PAST:
+        collx_copy_out_past(&state->pipe.copier);
+        error = collx_allreduce_pipe(&state->pipe, call);
+        collx_copy_out_past_end(&state->pipe.copier);
+        break;
+    case COLLX_WAY_SINGLE:
         error = collx_allreduce_single(&state->single, call, &state->work, false);
         break;
     default:
@@ -213,11 +218,12 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
 }
 
 /* Parameters. */
-enum { SINGLE_COPY, GROUPS };
+enum { SINGLE_COPY, GROUPS, PAST_CACHES };
 static const struct collx_param params[] = {
     COLLX_SINGLE_PARAM,
     COLLX_GROUPS_PARAM("small vectors of 9 ranks and more in several caches or packages come to "
                        "each of them once"),
+    COLLX_PAST_PARAM,
     {0},
 };
 
@@ -275,8 +281,13 @@ static void collx_allreduce_shm_detach(void *state)
     free(allreduce);
 }
 
-static const char *const ways[] = {"through the segment", "by slices", NULL};
-static const char *const ways_of_two[] = {"through the segment", "by slices", "whole", NULL};
+static const struct collx_way ways[] = {COLLX_SEGMENT_WAYS, {.say = "by slices"}, {.say = NULL}};
+static const struct collx_way ways_of_two[] = {
+    COLLX_SEGMENT_WAYS,
+    {.say = "by slices"},
+    {.say = "whole"},
+    {.say = NULL},
+};
 
 static int collx_allreduce_shm_attach(struct collx_team *team, const struct collx_args *args,
                                       void *memory, struct collx_slot *slot)
@@ -297,8 +308,11 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
         (char *)memory +
         collx_shares_space(&plan, team->size, collx_places_numa_nodes(team->places, team->size));
     void *behind = collx_allreduce_pipe_init(&state->pipe, team, &state->work, rings);
-    collx_single_init(&state->single, team, rings, behind, args->value[SINGLE_COPY],
-                      team->size == 2 ? ways_of_two : ways, "Allreduce");
+    collx_single_init(&state->single, team, rings, behind,
+                      &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
+                                                   .name = "Allreduce",
+                                                   .wanted = args->value[SINGLE_COPY],
+                                                   .past = args->value[PAST_CACHES]});
     slot->state = state;
     slot->run = team->size == 1 ? run_alone : plan.groups > 1 ? run_grouped : run_flat;
     return 0;

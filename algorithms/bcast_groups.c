@@ -138,7 +138,7 @@ static void wait_for(struct waiting *waiting, struct collx_flag *flag, uint64_t 
 static void make_room(const struct collx_group_rings *rings, struct waiting *waiting)
 {
     const struct collx_groups *groups = rings->groups;
-    struct collx_ring *own = &rings->ring[groups->own];
+    struct collx_ring *own = collx_group_ring_own(rings);
     const int members = groups->members[groups->own], me = groups->index[rings->team->rank];
     const bool guests = rings->guests > own->all_done;
 
@@ -163,7 +163,7 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
 {
     struct collx_team *team = rings->team;
     const struct collx_groups *groups = rings->groups;
-    struct collx_ring *own = &rings->ring[groups->own];
+    struct collx_ring *own = collx_group_ring_own(rings);
     const int home = groups->of[root], me = groups->index[team->rank];
     const uint64_t e = ++own->chunk;
     struct waiting waiting = {rings, e, root};
@@ -176,7 +176,8 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
         wait_for(&waiting, &from->slot[collx_ring_slot(from, e)], e);
         collx_ring_get(from, e, buf, bytes, &own->copier);
         writes = leads && groups->members[groups->own] > 1;
-        if (!buf)
+        /* From where it is in a cache. */
+        if (!buf || collx_copy_out_is_past(&own->copier))
             source = collx_ring_at(from, e, bytes);
     }
     if (writes) {
@@ -190,7 +191,7 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
 
 void collx_group_rings_pass(struct collx_group_rings *rings, int root, char *buf, size_t bytes)
 {
-    const size_t each = collx_ring_chunk(&rings->ring[rings->groups->own], bytes);
+    const size_t each = collx_ring_chunk(collx_group_ring_own(rings), bytes);
 
     for (size_t at = 0; at < bytes; at += each)
         pass_chunk(rings, root, buf ? buf + at : NULL, bytes - at < each ? bytes - at : each);

@@ -55,6 +55,12 @@ void *collx_grouped_init(struct collx_grouped *grouped, const struct collx_group
                          struct collx_team *team, void *memory);
 void collx_grouped_finish(struct collx_grouped *grouped);
 
+/* The ring of our own group. */
+static inline struct collx_ring *collx_group_ring_own(const struct collx_group_rings *rings)
+{
+    return &rings->ring[rings->groups->own];
+}
+
 /* A message, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
 void collx_group_rings_pass(struct collx_group_rings *rings, int root, char *buf, size_t bytes);
 

@@ -2,8 +2,8 @@
  * which long messages go in chunks (bcast_ring.h).  Many ranks that sit in several caches or
  * packages have such rings for each of these, where that is cheaper (bcast_groups.h).
  *
- * For long messages there is a second way, without rings: bcast_single.c.  Where the kernel allows
- * it, the calls find out for each size which one is faster (tuner.h).
+ * Long messages may leave the ring past the receivers' caches, or go without rings, where the
+ * kernel allows it: bcast_single.c.  The calls find out for each size what is fastest (tuner.h).
  */
 #include "algorithms/bcast.h"
 #include "algorithms/bcast_groups.h"
@@ -35,6 +35,14 @@ static inline void pass_grouped(struct bcast *bcast, bool large, int root, char 
     collx_group_rings_pass(large ? &bcast->grouped.large : &bcast->grouped.small, root, buf, bytes);
 }
 
+static struct collx_copier *copier_of_long(struct bcast *bcast)
+{
+    struct collx_ring *ring =
+        bcast->plan.groups > 1 ? collx_group_ring_own(&bcast->grouped.large) : &bcast->large;
+
+    return &ring->copier;
+}
+
 #define FOR_EACH_PASS static inline __attribute__((always_inline))
 
 /* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
@@ -50,11 +58,21 @@ FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *
         pass(bcast, true, root, buf, bytes);
         return 0;
     }
-    unsigned way = collx_single_begin(&bcast->single, bytes);
-    if (way == 0)
+    switch (collx_single_begin(&bcast->single, bytes)) {
+    case COLLX_WAY_SEGMENT:
         pass(bcast, true, root, buf, bytes);
-    else
-        error = collx_bcast_single(&bcast->single, root, buf, bytes, way == 2);
+        break;
+    case COLLX_WAY_PAST:
+        collx_copy_out_past(copier_of_long(bcast));
+        pass(bcast, true, root, buf, bytes);
+        collx_copy_out_past_end(copier_of_long(bcast));
+        break;
+    case COLLX_WAY_SINGLE:
+        error = collx_bcast_single(&bcast->single, root, buf, bytes, false);
+        break;
+    default:
+        error = collx_bcast_single(&bcast->single, root, buf, bytes, true);
+    }
     collx_single_end(&bcast->single);
     return error;
 }
@@ -105,11 +123,12 @@ static int run_grouped(struct collx_slot *slot, struct collx_call *call)
 }
 
 /* Parameters. */
-enum { SINGLE_COPY, GROUPS };
+enum { SINGLE_COPY, GROUPS, PAST_CACHES };
 static const struct collx_param params[] = {
     COLLX_SINGLE_PARAM,
     COLLX_GROUPS_PARAM(
         "9 ranks and more in several caches or packages pass messages on in each of them"),
+    COLLX_PAST_PARAM,
     {0},
 };
 
@@ -157,8 +176,12 @@ static bool collx_bcast_shm_takes(const void *state, const struct collx_call *ca
     return call->bytes <= INT_MAX;
 }
 
-static const char *const ways[] = {"through the segment", "from the root's buffer",
-                                   "from the root's buffer, which helps", NULL};
+static const struct collx_way ways[] = {
+    COLLX_SEGMENT_WAYS,
+    {.say = "from the root's buffer"},
+    {.say = "from the root's buffer, which helps"},
+    {.say = NULL},
+};
 
 static void collx_bcast_shm_detach(void *state)
 {
@@ -195,8 +218,11 @@ static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_ar
         collx_bcast_shm_detach(bcast);
         return -ENOMEM;
     }
-    collx_single_init(&bcast->single, team, memory, behind, args->value[SINGLE_COPY], ways,
-                      "Bcast");
+    collx_single_init(&bcast->single, team, memory, behind,
+                      &(struct collx_single_setup){.ways = ways,
+                                                   .name = "Bcast",
+                                                   .wanted = args->value[SINGLE_COPY],
+                                                   .past = args->value[PAST_CACHES]});
     slot->state = bcast;
     slot->run = bcast->plan.groups > 1 ? run_grouped : run_flat;
     return 0;

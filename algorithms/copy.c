@@ -36,6 +36,7 @@ enum {
 void collx_copier_init(struct collx_copier *copier)
 {
     *copier = (struct collx_copier){.ways = collx_copy_ways(), .patience = PATIENCE};
+    copier->out = copier->ways.wide;
 }
 
 /* All stores before this have got their lines when it is over.  An exchange sees to that as a fence
@@ -85,6 +86,7 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
     if (copier->streaming) {
         copier->streaming--;
         copier->ways.stream(shared, from, bytes);
+        collx_store_fence();
         return;
     }
     /* After all that streaming, one that is slow again is enough. */

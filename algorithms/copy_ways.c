@@ -75,8 +75,7 @@ __attribute__((target("avx512f"))) static void wide_avx512(void *to, const void 
     _mm512_storeu_si512(t + bytes - 64, _mm512_loadu_si512(f + bytes - 64));
 }
 
-/* Streaming stores want whole lines, aligned.  They are not ordered by the release store of the
- * flag that follows. */
+/* Streaming stores want whole lines, aligned. */
 #define STREAM(name, isa, line)                                                                    \
     __attribute__((target(isa))) static void name(void *shared, const void *source, size_t bytes)  \
     {                                                                                              \
@@ -89,7 +88,6 @@ __attribute__((target("avx512f"))) static void wide_avx512(void *to, const void 
         for (to += head, from += head, bytes -= head; bytes >= 64; bytes -= 64, to += 64)          \
             line(to, from), from += 64;                                                            \
         memcpy(to, from, bytes);                                                                   \
-        _mm_sfence();                                                                              \
     }
 
 #define PIECE_SSE2(to, from)                                                                       \

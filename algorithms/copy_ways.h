@@ -11,7 +11,7 @@ struct collx_copy_ways {
     void (*plain)(void *to, const void *from, size_t bytes);
     /* Out of them, or into such as come fast. */
     void (*wide)(void *to, const void *from, size_t bytes);
-    /* Past the caches.  Ends with a store fence, where such stores need one. */
+    /* Past the caches; collx_store_fence() has to follow. */
     void (*stream)(void *to, const void *from, size_t bytes);
     /* Push lines that have been written on to where their reader looks first.  NULL: it cannot. */
     void (*demote)(const void *shared, size_t bytes);
@@ -21,5 +21,14 @@ struct collx_copy_ways {
 
 /* What this CPU, COLLX_KERNELS and COLLX_RETURN allow. */
 struct collx_copy_ways collx_copy_ways(void);
+
+/* What has been stored past the caches is there for everybody who sees what is stored afterwards:
+ * on these CPUs a release store does not see to that. */
+static inline void collx_store_fence(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();
+#endif
+}
 
 #endif

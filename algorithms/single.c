@@ -1,5 +1,6 @@
 #include "algorithms/single.h"
 
+#include "algorithms/copy_ways.h"
 #include "hw/cma.h"
 #include "hw/shm.h"
 
@@ -8,16 +9,20 @@
 const char *const collx_single_words[] = {"auto", "never", "always", NULL};
 
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
-                       void *memory, int64_t wanted, const char *const *ways, const char *name)
+                       void *memory, const struct collx_single_setup *setup)
 {
-    const bool always = wanted == COLLX_SINGLE_ALWAYS;
+    const bool always = setup->wanted == COLLX_SINGLE_ALWAYS || setup->past == COLLX_SINGLE_ALWAYS;
 
-    *single = (struct collx_single){
-        .team = team, .name = name, .pid = getpid(), .wanted = wanted, .rings = rings};
+    *single = (struct collx_single){.team = team,
+                                    .name = setup->name,
+                                    .pid = getpid(),
+                                    .wanted = setup->wanted,
+                                    .past = setup->past,
+                                    .rings = rings};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
     collx_tuner_init(&single->tuner, team, &single->meeting,
-                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, ways, always, name);
+                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, setup->ways, setup->name);
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)
@@ -26,12 +31,10 @@ void collx_single_open(struct collx_single *single, const void *send, const void
     const struct collx_view view = {single->pid, (uintptr_t)send, (uintptr_t)receive};
 
     memcpy(own->payload, &view, sizeof view);
-#if defined(__x86_64__)
     /* What the program has stored into its buffers past the caches its own CPU sees at once, and it
-     * need not wait for it.  The post does not either, on these CPUs: others would read what was
-     * there before, or such a store would overwrite what the root of a Bcast has written. */
-    __builtin_ia32_sfence();
-#endif
+     * need not wait for it.  Others would read what was there before, or such a store would
+     * overwrite what the root of a Bcast has written. */
+    collx_store_fence();
     collx_flag_post(single->team, own, ++single->call);
 }
 
@@ -147,17 +150,31 @@ static bool possible(struct collx_single *single)
     return all;
 }
 
+/* The ways to choose from. */
+static unsigned allowed(struct collx_single *single)
+{
+    const unsigned through = 1 << COLLX_WAY_SEGMENT, past = 1 << COLLX_WAY_PAST;
+    const unsigned copies = ~(through | past);
+    /* With more ranks than CPUs it has never been faster than the rings, which one rank leaves in a
+     * cache for the next one on its CPU; there it is not tried unasked. */
+    const bool wanted = single->wanted == COLLX_SINGLE_ALWAYS ||
+                        (single->wanted == COLLX_SINGLE_AUTO && !single->team->crowded);
+    const bool can = wanted && possible(single);
+
+    if (can && single->wanted == COLLX_SINGLE_ALWAYS)
+        return copies;
+    if (single->past == COLLX_SINGLE_ALWAYS)
+        return past;
+    return through | (single->past == COLLX_SINGLE_NEVER ? 0 : past) | (can ? copies : 0);
+}
+
 unsigned collx_single_begin(struct collx_single *single, size_t bytes)
 {
     if (__builtin_expect(!single->tried, 0)) {
-        /* With more ranks than CPUs it has never been faster than the rings, which one rank leaves
-         * in a cache for the next one on its CPU; there it is not tried unasked. */
-        bool wanted = single->wanted == COLLX_SINGLE_ALWAYS ||
-                      (single->wanted == COLLX_SINGLE_AUTO && !single->team->crowded);
         /* What is timed must not be the first use of its memory. */
         collx_shm_touch(single->rings, (size_t)((unsigned char *)single->part - single->rings));
-        single->possible = wanted && possible(single);
+        single->tuner.allowed &= allowed(single);
         single->tried = true;
     }
-    return single->possible ? collx_tuner_begin(&single->tuner, bytes) : 0;
+    return collx_tuner_begin(&single->tuner, bytes);
 }

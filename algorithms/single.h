@@ -1,5 +1,7 @@
-/* Single copy: ranks of a node read each other's buffers where they are (hw/cma.h).
+/* How long messages go: through the segment, so that the results stay in the receivers' caches or
+ * past these, or in a single copy.  The calls choose (tuner.h).
  *
+ * Single copy: ranks of a node read each other's buffers where they are (hw/cma.h).
  * In a call that goes this way each rank
  *   1. opens its buffers: tells where they are;
  *   2. reads from those of others, which wait until it has;
@@ -21,7 +23,20 @@ enum {
     /* Below, it is not even tried, unless the policy demands it: it has not been seen to win, and
      * keeps all ranks in the call until the last one is done, which the trial cannot see. */
     COLLX_SINGLE_TRIED = 65536,
+    /* Likewise results past the caches: up to here a CPU's own have room for them. */
+    COLLX_PAST_LEAST = 1 << 20,
 };
+
+/* The first ways of every list, those through the segment; from COLLX_WAY_SINGLE on come single
+ * copies.  A program that reads what has gone past the caches waits longer than if it had stayed in
+ * one: measured up to a quarter of the time of the call.  But where that way is the fastest, most
+ * of it would not have stayed. */
+enum { COLLX_WAY_SEGMENT, COLLX_WAY_PAST, COLLX_WAY_SINGLE };
+#define COLLX_SEGMENT_WAYS                                                                         \
+    {.say = "through the segment"},                                                                \
+    {                                                                                              \
+        .say = "through it and past the caches", .least = COLLX_PAST_LEAST, .burden = 12           \
+    }
 
 enum { COLLX_MAIL = 4096 };
 
@@ -29,13 +44,18 @@ enum { COLLX_MAIL = 4096 };
  * does not run out. */
 enum { COLLX_OWNER_BITS = 22 };
 
-/* The parameter `single_copy` of algorithms that have this as one of two ways. */
+/* The parameters of algorithms that have all these ways. */
 enum { COLLX_SINGLE_AUTO, COLLX_SINGLE_NEVER, COLLX_SINGLE_ALWAYS };
 extern const char *const collx_single_words[];
 #define COLLX_SINGLE_PARAM                                                                         \
     {                                                                                              \
         "single_copy",                                                                             \
             "long messages straight from the buffers of other ranks (cross-memory attach)",        \
+            COLLX_SINGLE_AUTO, COLLX_SINGLE_AUTO, COLLX_SINGLE_ALWAYS, collx_single_words          \
+    }
+#define COLLX_PAST_PARAM                                                                           \
+    {                                                                                              \
+        "past_caches", "long messages through the segment and then past the receivers' caches",    \
             COLLX_SINGLE_AUTO, COLLX_SINGLE_AUTO, COLLX_SINGLE_ALWAYS, collx_single_words          \
     }
 
@@ -73,11 +93,12 @@ struct collx_single {
     struct collx_team *team;
     struct collx_single_part *part; /* [size] */
     const char *name;               /* of the collective */
-    int64_t pid, wanted;            /* wanted: the parameter */
+    int64_t pid;
+    int64_t wanted, past; /* the parameters */
     uint64_t call, step;
-    uint64_t letters; /* that we have written */
-    bool tried, possible;
-    unsigned char *rings; /* of way 0, up to `part` */
+    uint64_t letters;     /* that we have written */
+    bool tried;           /* what is possible, and so tuner.allowed, is known */
+    unsigned char *rings; /* of the ways through the segment, up to `part` */
     struct collx_meeting meeting;
     struct collx_tuner tuner;
 };
@@ -87,17 +108,22 @@ static inline size_t collx_single_space(int ranks)
     return collx_meeting_space(ranks) + (size_t)ranks * sizeof(struct collx_single_part);
 }
 
-/* `memory`: collx_single_space() bytes, the same on all ranks, zeroed.  `rings`: begin of the
- * memory before it, through which way 0 goes.  `wanted`: the parameter. `ways`: what to call the
- * algorithm's ways, NULL at the end; the first one, 0, is not of this kind. `name`: of the
- * collective. */
-void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
-                       void *memory, int64_t wanted, const char *const *ways, const char *name);
+/* What an algorithm says of itself. */
+struct collx_single_setup {
+    const struct collx_way *ways; /* COLLX_SEGMENT_WAYS, single copies, and the end */
+    const char *name;             /* of the collective */
+    int64_t wanted, past;         /* the parameters single_copy and past_caches */
+};
 
-/* Which way a call of `bytes` bytes goes, at least tuner.least: 0 where the kernel does not
- * let every rank read every other's memory, or the policy says so; else, if the policy does not
- * say, what has turned out to be fastest.  The same on all ranks.  Collective; collx_single_end()
- * follows, whichever way it was. */
+/* `memory`: collx_single_space() bytes, the same on all ranks, zeroed.  `rings`: begin of the
+ * memory before it, through which the ways of the segment lead. */
+void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
+                       void *memory, const struct collx_single_setup *setup);
+
+/* Which way a call of `bytes` bytes goes, at least tuner.least: what the parameters say, else what
+ * has turned out to be fastest; a single copy only where the kernel lets every rank read every
+ * other's memory.  The same on all ranks.  Collective; collx_single_end() follows, whichever way it
+ * was. */
 unsigned collx_single_begin(struct collx_single *single, size_t bytes);
 
 static inline void collx_single_end(struct collx_single *single)

@@ -25,14 +25,12 @@ enum {
 };
 _Static_assert(TURNS *(CALLS - 1) == COLLX_TUNER_SAMPLES, "the calls that count");
 
-static unsigned way_of(const struct collx_tuner *tuner, unsigned try)
-{
-    return tuner->first + try / CALLS % (tuner->ways - tuner->first);
-}
+/* Counts ways that there are not, too: skip() leaves them out. */
+enum { TRIES = COLLX_TUNER_WAYS * TURNS * CALLS };
 
-static unsigned tries_of(const struct collx_tuner *tuner)
+static unsigned way_of(unsigned try)
 {
-    return (tuner->ways - tuner->first) * TURNS * CALLS;
+    return try / CALLS % COLLX_TUNER_WAYS;
 }
 
 static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
@@ -42,10 +40,21 @@ static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
     return &tuner->tuned[class < COLLX_TUNER_CLASSES ? class : COLLX_TUNER_CLASSES - 1];
 }
 
-/* Much slower than the best way so far. */
-static bool is_slow(const struct collx_tuner *tuner, const struct collx_tuned *tuned, uint64_t ns)
+/* The ways of a class: its smallest calls, and those of a way, are powers of two.  At least one. */
+static unsigned ways_of(const struct collx_tuner *tuner, size_t bytes)
 {
-    for (unsigned way = tuner->first; way < tuner->ways; way++)
+    unsigned ways = 0;
+
+    for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
+        if (tuner->allowed >> way & 1 && bytes >= tuner->way[way].least)
+            ways |= 1u << way;
+    return ways ? ways : tuner->allowed;
+}
+
+/* Much slower than the best way so far. */
+static bool is_slow(const struct collx_tuned *tuned, uint64_t ns)
+{
+    for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
         if (ns / 3 * 2 > tuned->took[way][1])
             return true;
     return false;
@@ -54,7 +63,7 @@ static bool is_slow(const struct collx_tuner *tuner, const struct collx_tuned *t
 /* What all ranks told of a try. */
 static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned try)
 {
-    const unsigned way = way_of(tuner, try);
+    const unsigned way = way_of(try);
     uint64_t *took = tuned->took[way];
     uint64_t begin = UINT64_MAX, end = 0;
 
@@ -66,7 +75,7 @@ static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsign
     }
     if (try % CALLS == 0)
         tuned->slow = 0;
-    tuned->slow = is_slow(tuner, tuned, end - begin) ? tuned->slow + 1 : 0;
+    tuned->slow = is_slow(tuned, end - begin) ? tuned->slow + 1 : 0;
     if (tuned->slow == SLOW_CALLS)
         tuned->out |= (uint8_t)(1 << way);
     if (try % CALLS == 0)
@@ -79,9 +88,9 @@ static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsign
 }
 
 /* What would be tried next of ways that are out. */
-static void skip(const struct collx_tuner *tuner, struct collx_tuned *tuned)
+static void skip(struct collx_tuned *tuned)
 {
-    while (tuned->tries < tries_of(tuner) && tuned->out >> way_of(tuner, tuned->tries) & 1)
+    while (tuned->tries < TRIES && tuned->out >> way_of(tuned->tries) & 1)
         tuned->tries += CALLS - tuned->tries % CALLS;
 }
 
@@ -100,12 +109,19 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
     char text[256];
     size_t length = 0;
 
-    for (unsigned way = tuner->first; way < tuner->ways && length < sizeof text; way++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
-                                   way > tuner->first ? ", " : "", (double)figure(tuned, way) / 1e3,
-                                   tuner->say[way]);
+    for (unsigned way = 0; way < COLLX_TUNER_WAYS && length < sizeof text; way++)
+        if (tuned->ways >> way & 1)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
+                                       length ? ", " : "", (double)figure(tuned, way) / 1e3,
+                                       tuner->way[way].say);
     collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
+}
+
+/* What a call costs a program that way. */
+static double cost(const struct collx_tuner *tuner, const struct collx_tuned *tuned, unsigned way)
+{
+    return (double)figure(tuned, way) * (100 + tuner->way[way].burden);
 }
 
 static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
@@ -115,9 +131,8 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     tuned->patience = tuned->patience ? tuned->patience * 4 : PATIENCE;
     if (tuned->patience > PATIENCE_MOST)
         tuned->patience = PATIENCE_MOST;
-    tuned->way = (uint8_t)tuner->first;
-    for (unsigned way = tuner->first + 1; way < tuner->ways; way++)
-        if (figure(tuned, way) < figure(tuned, tuned->way))
+    for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
+        if (tuned->ways >> way & 1 && cost(tuner, tuned, way) < cost(tuner, tuned, tuned->way))
             tuned->way = (uint8_t)way;
     if (tuner->team->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 1)
         explain(tuner, tuned);
@@ -128,7 +143,13 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     struct collx_tuned *tuned = class_of(tuner, bytes);
 
     tuner->trying = NULL;
-    if (__builtin_expect(tuned->passed < WARM && tuner->first == 0, 0)) {
+    if (__builtin_expect(!tuned->ways, 0)) {
+        tuned->ways = (uint8_t)ways_of(tuner, bytes);
+        tuned->way = (uint8_t)__builtin_ctz(tuned->ways);
+    }
+    if (!(tuned->ways & (tuned->ways - 1)))
+        return tuned->way;
+    if (__builtin_expect(tuned->passed < WARM && tuned->ways & 1, 0)) {
         tuned->passed += bytes;
         return 0;
     }
@@ -140,19 +161,20 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     }
     if (tuned->tries == 0) {
         memset(tuned->took, 0xff, sizeof tuned->took);
-        tuned->slow = tuned->out = 0;
+        tuned->slow = 0;
+        tuned->out = (uint8_t)~tuned->ways;
     }
     collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
     if (tuned->tries > 0)
         account(tuner, tuned, tuned->tries - 1u);
-    skip(tuner, tuned);
-    if (tuned->tries == tries_of(tuner)) {
+    skip(tuned);
+    if (tuned->tries == TRIES) {
         settle(tuner, tuned);
         return tuned->way;
     }
     tuner->trying = tuned;
     tuned->stamp[0] = collx_clock_ns();
-    return way_of(tuner, tuned->tries++);
+    return way_of(tuned->tries++);
 }
 
 void collx_tuner_end(struct collx_tuner *tuner)

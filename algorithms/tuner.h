@@ -4,7 +4,7 @@
  * some times, and are timed: from when all ranks have come to when the last one leaves.  All ranks
  * hear all times and choose alike.  A way that turns out to be much slower is not tried on.  Much
  * later they look again, since what is fastest depends on where the ranks' CPUs are, and that may
- * change.
+ * change.  Where there is but one way, nothing is tried.
  *
  * The ways must give the same bits.
  */
@@ -13,8 +13,15 @@
 
 #include "algorithms/meet.h"
 
+/* A way for calls to go. */
+struct collx_way {
+    const char *say; /* for messages; NULL ends a list */
+    size_t least;    /* bytes of the smallest calls to try it with, a power of two; or 0 */
+    unsigned burden; /* what a program pays later, in percent of the time that it takes */
+};
+
 enum {
-    COLLX_TUNER_WAYS = 3,
+    COLLX_TUNER_WAYS = 4,
     COLLX_TUNER_SAMPLES = 4, /* of each way */
     COLLX_TUNER_CLASSES = 16,
 };
@@ -24,11 +31,12 @@ struct collx_tuned {
     size_t passed;     /* bytes, as long as that counts */
     unsigned calls;    /* since it was settled */
     unsigned patience; /* calls until it looks again */
+    uint8_t ways;      /* that there are: bits; 0: it has not been looked */
     uint8_t way;
     uint8_t tries; /* so far */
     bool settled;
     uint8_t slow; /* calls in a row, of the way that is being tried, that were far too slow */
-    uint8_t out;  /* bits of ways that were so too often to be tried on */
+    uint8_t out;  /* bits of ways that were so too often to be tried on, or are none */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_SAMPLES]; /* ns, ascending */
     uint64_t stamp[2]; /* ns: beginning and end of our last try */
 };
@@ -36,24 +44,26 @@ struct collx_tuned {
 struct collx_tuner {
     struct collx_team *team;
     struct collx_meeting *meeting;
-    const char *name;       /* of the collective */
-    const char *const *say; /* of each way, for messages */
-    size_t least;           /* bytes of the smallest class; no call is smaller */
-    unsigned first, ways;   /* the ways to choose from: first up to, but without, ways */
+    const char *name;            /* of the collective */
+    const struct collx_way *way; /* the list */
+    unsigned allowed;            /* bits; those to choose from */
+    size_t least;                /* bytes of the smallest class; no call is smaller */
     struct collx_tuned tuned[COLLX_TUNER_CLASSES];
     struct collx_tuned *trying; /* what this call is a try of; NULL: none */
 };
 
-/* Its calls choose from the ways `say`, which ends with NULL and has COLLX_TUNER_WAYS at most, from
- * `first` on.  `meeting` may be used for other things between the calls. */
+/* Its calls choose from the list `way`, of COLLX_TUNER_WAYS at most, those whose bits are set in
+ * tuner.allowed: all, unless that is changed before the first call.  `least`: a power of two.
+ * Calls too small for any of these go them all the same.  `meeting` may be used for other things
+ * between the calls. */
 static inline void collx_tuner_init(struct collx_tuner *tuner, struct collx_team *team,
                                     struct collx_meeting *meeting, size_t least,
-                                    const char *const *say, unsigned first, const char *name)
+                                    const struct collx_way *way, const char *name)
 {
     *tuner = (struct collx_tuner){
-        .team = team, .meeting = meeting, .least = least, .first = first, .say = say, .name = name};
-    while (say[tuner->ways])
-        tuner->ways++;
+        .team = team, .meeting = meeting, .least = least, .way = way, .name = name};
+    for (unsigned i = 0; way[i].say; i++)
+        tuner->allowed |= 1u << i;
 }
 
 /* The way for this call of `bytes` bytes.  Collective. */

@@ -40,7 +40,14 @@ std::string name_of(const testing::TestParamInfo<Case> &info)
 }
 
 /* The initial parameters, and each value of each that has words; but for what makes a difference
- * between nodes alone, or where it is known who sits with whom: groups_test.cc, relays_test.cc. */
+ * between nodes alone, or where it is known who sits with whom: groups_test.cc, relays_test.cc; or
+ * for longer messages than there are here. */
+bool matters(const collx_param &param, int64_t word)
+{
+    return word != param.initial && strcmp(param.name, "over") && strcmp(param.name, "groups") &&
+           (strcmp(param.name, "past_caches") || !strcmp(param.words[word], "always"));
+}
+
 std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *algorithm)
 {
     const collx_param *param = algorithm->params;
@@ -50,8 +57,7 @@ std::vector<std::pair<collx_args, std::string>> forms(const collx_algorithm *alg
         all[0].first.value[i] = param[i].initial;
     for (int i = 0; param && param[i].name; i++)
         for (int64_t word = 0; param[i].words && param[i].words[word]; word++)
-            if (word != param[i].initial && strcmp(param[i].name, "over") != 0 &&
-                strcmp(param[i].name, "groups") != 0) {
+            if (matters(param[i], word)) {
                 all.push_back(
                     {all[0].first, std::string("_") + param[i].name + "_" + param[i].words[word]});
                 all.back().first.value[i] = word;

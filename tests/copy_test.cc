@@ -86,6 +86,21 @@ TEST(Copy, Out)
     }
 }
 
+TEST(Copy, OutPastTheCaches)
+{
+    for (const char *version : versions) {
+        use_version(version);
+        collx_copier copier = new_copier();
+        collx_copy_out_past(&copier);
+        for (size_t bytes : sizes)
+            for (size_t to : {0, 1, 8, 63})
+                for (size_t from : {0, 3})
+                    EXPECT_TRUE(arrives(&copier, bytes, to, from, true)) << version << bytes;
+        collx_copy_out_past_end(&copier);
+        EXPECT_FALSE(collx_copy_out_is_past(&copier));
+    }
+}
+
 TEST(Copy, PastTheCaches)
 {
     for (const char *version : versions) {

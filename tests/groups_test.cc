@@ -23,15 +23,18 @@ namespace
 struct Case {
     Machine machine;
     Ranks kind;
-    bool single_copy; /* of 4 KiB and more, or all in groups */
+    std::string form; /* how 4 KiB and more go */
 };
 
-collx_args args_of(bool single_copy)
+const char *const forms[] = {"", "_single_copy", "_past_caches"};
+
+collx_args args_of(const std::string &form)
 {
     collx_args args = {};
 
-    args.value[0] = single_copy ? 2 : 1; /* always, never */
+    args.value[0] = form == "_single_copy" ? 2 : 1; /* always, never */
     args.value[1] = COLLX_GROUPS_ALWAYS;
+    args.value[2] = form == "_past_caches" ? 2 : 1;
     return args;
 }
 
@@ -42,7 +45,7 @@ int size_of(const Case &c)
 
 std::string run(const Case &c, const std::function<std::string(Rank &)> &body)
 {
-    collx_args args = args_of(c.single_copy);
+    collx_args args = args_of(c.form);
 
     return run_team(&collx_bcast_shm, size_of(c), c.kind, true, body, &args,
                     c.machine.places.data());
@@ -54,16 +57,15 @@ std::vector<Case> cases()
 
     for (const Machine &machine : divided)
         for (Ranks kind : all_kinds)
-            for (bool single_copy : {false, true})
-                all.push_back({machine, kind, single_copy});
+            for (const char *form : forms)
+                all.push_back({machine, kind, form});
     return all;
 }
 
 std::string name_of(const testing::TestParamInfo<Case> &info)
 {
     return std::string(info.param.machine.name) +
-           (info.param.kind == Ranks::threads ? "_threads" : "_processes") +
-           (info.param.single_copy ? "_single_copy" : "");
+           (info.param.kind == Ranks::threads ? "_threads" : "_processes") + info.param.form;
 }
 
 class Groups : public testing::TestWithParam<Case>
@@ -144,7 +146,7 @@ TEST(GroupsOf, TheseMachinesAreWhatIsSaid)
 TEST(GroupsOf, ALeaderWithoutMemoryPassesOn)
 {
     for (int root : {0, 2}) {
-        Case c = {divided[1], Ranks::processes, false};
+        Case c = {divided[1], Ranks::processes, ""};
         EXPECT_EQ("", run(c, [root](Rank &self) {
                       const size_t bytes = 4 << 20;
                       const bool poor = self.team.rank == 1; /* leads the second package */
@@ -185,7 +187,7 @@ TEST_P(GroupsLate, IsSaidToBe)
     auto *shared = static_cast<std::atomic<uint32_t> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::atomic<uint32_t> &said = shared[0];
-    Case c = {divided[2], Ranks::processes, false};
+    Case c = {divided[2], Ranks::processes, ""};
 
     testing::internal::CaptureStderr();
     std::string wrong = run(c, [&](Rank &self) {

@@ -17,7 +17,7 @@ size_t mail_space(void)
 
 bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
 {
-    static const char *const ways[] = {"another way", "this way", NULL};
+    static const struct collx_way ways[] = {COLLX_SEGMENT_WAYS, {.say = "this way"}, {.say = NULL}};
     const struct collx_mpi_ops ops = {.progress = progress};
     struct collx_team team = {.rank = rank, .size = 2, .ops = &ops, .name = "a test"};
     unsigned char *data = malloc(bytes);
@@ -27,7 +27,9 @@ bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
     if (!good)
         return false;
     memset(data, rank ? 0 : 77, bytes);
-    collx_single_init(&single, &team, memory, memory, COLLX_SINGLE_ALWAYS, ways, "Bcast");
+    collx_single_init(
+        &single, &team, memory, memory,
+        &(struct collx_single_setup){.ways = ways, .name = "Bcast", .wanted = COLLX_SINGLE_ALWAYS});
     single.letters = letters;
     if (rank == 1)
         atomic_store(&single.part[1].answer.value, letters);

@@ -11,15 +11,16 @@ namespace
 enum { FIRST = 1 /* the memory is cold */, TRIES = 18, AGAIN = 1024 };
 
 struct Trial {
-    int calls[3] = {}; /* that went each way */
+    size_t bytes = TUNER_SHORT;
+    int calls[4] = {}; /* that went each way */
     unsigned last = 0; /* the way of the last one */
 
-    void run(int count, uint64_t one, uint64_t two, uint64_t three)
+    void run(int count, uint64_t one, uint64_t two, uint64_t three, uint64_t four = 1)
     {
-        const uint64_t took[] = {one, two, three};
+        const uint64_t took[] = {one, two, three, four};
 
         while (count-- > 0)
-            calls[last = tuner_call(took)]++;
+            calls[last = tuner_call(bytes, took)]++;
     }
 };
 
@@ -28,7 +29,7 @@ class Tuner : public testing::Test
   protected:
     void SetUp() override
     {
-        tuner_start();
+        tuner_start(0);
     }
 
     Trial trial;
@@ -40,8 +41,44 @@ TEST_F(Tuner, TriesEachWaySixTimesAndTakesTheFastest)
     EXPECT_EQ(trial.calls[0], FIRST + 6);
     EXPECT_EQ(trial.calls[1], 6);
     EXPECT_EQ(trial.calls[2], 6);
+    EXPECT_EQ(trial.calls[3], 0) << "it is for longer calls";
     trial.run(AGAIN - 1, 1000, 900, 1100);
     EXPECT_EQ(trial.calls[1], 6 + AGAIN - 1);
+}
+
+TEST_F(Tuner, TriesForLongCallsWhatIsForThese)
+{
+    trial.bytes = TUNER_LONG;
+    trial.run(FIRST + TRIES + 6, 1000, 900, 1100, 800);
+    EXPECT_EQ(trial.calls[0], FIRST + 6);
+    EXPECT_EQ(trial.calls[3], 6);
+    trial.run(1, 1000, 900, 1100, 800);
+    EXPECT_EQ(trial.last, 1u) << "what it costs later counts";
+}
+
+TEST_F(Tuner, TakesWhatIsFasterByMoreThanItCostsLater)
+{
+    trial.bytes = TUNER_LONG;
+    trial.run(FIRST + TRIES + 6 + 1, 1000, 1000, 1000, 650);
+    EXPECT_EQ(trial.last, 3u);
+}
+
+TEST_F(Tuner, TriesNothingWhereThereIsOneWay)
+{
+    for (unsigned way : {1, 3}) {
+        tuner_start(1u << way);
+        trial.run(100, 1, 1000, 1, 1000);
+        EXPECT_EQ(trial.calls[way], 100);
+    }
+}
+
+TEST_F(Tuner, ChoosesFromWhatIsAllowed)
+{
+    tuner_start(1 << 1 | 1 << 2);
+    trial.run(TRIES, 1, 1000, 900);
+    EXPECT_EQ(trial.calls[0], 0);
+    EXPECT_EQ(trial.calls[1], 6);
+    EXPECT_EQ(trial.last, 2u);
 }
 
 TEST_F(Tuner, GivesUpAWayThatIsMuchSlowerAfterTwoCalls)

@@ -14,26 +14,30 @@ static uint64_t told_clock_ns(void)
 #define collx_tuner_end told_tuner_end
 #include "algorithms/tuner.c" // NOLINT(bugprone-suspicious-include)
 
-enum { BYTES = 1 << 20 };
-
 static struct collx_flag lines[2];
 static struct collx_team team;
 static struct collx_meeting meeting;
 static struct collx_tuner tuner;
 
-void tuner_start(void)
+void tuner_start(unsigned allowed)
 {
-    static const char *const say[] = {"one", "two", "three", NULL};
+    static const struct collx_way ways[] = {
+        {.say = "one"},   {.say = "two"},
+        {.say = "three"}, {.say = "four", .least = TUNER_LONG, .burden = 50},
+        {.say = NULL},
+    };
 
     memset(lines, 0, sizeof lines);
     team = (struct collx_team){.size = 1, .name = "a test"};
     collx_meeting_init(&meeting, lines);
-    collx_tuner_init(&tuner, &team, &meeting, BYTES, say, 0, "Test");
+    collx_tuner_init(&tuner, &team, &meeting, TUNER_SHORT, ways, "Test");
+    if (allowed)
+        tuner.allowed = allowed;
 }
 
-unsigned tuner_call(const uint64_t took[3])
+unsigned tuner_call(size_t bytes, const uint64_t took[4])
 {
-    unsigned way = told_tuner_begin(&tuner, BYTES);
+    unsigned way = told_tuner_begin(&tuner, bytes);
 
     now += took[way];
     told_tuner_end(&tuner);
