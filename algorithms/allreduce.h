@@ -6,6 +6,8 @@
 #include "algorithms/single.h"
 #include "base/call.h"
 
+enum { COLLX_ALLREDUCE_ELEMENT = 4096 }; /* bytes of the largest elements */
+
 /* Elements of a vector. */
 struct collx_piece {
     int64_t first, count;
@@ -28,16 +30,17 @@ struct collx_allreduce_work {
 int collx_allreduce_work_init(struct collx_allreduce_work *work, int size);
 void collx_allreduce_work_finish(struct collx_allreduce_work *work);
 
-/* The way through shared memory: see allreduce_pipe.c. */
+/* The way through shared memory: see allreduce_pipe.c.  `work` and `copier` may be used for other
+ * things between the calls. */
 struct collx_allreduce_pipe {
     struct collx_team *team;
     struct collx_allreduce_work *work;
+    struct collx_copier *copier;
     unsigned char *parts; /* [size], shared: struct collx_pipe_part and two chunks */
     size_t stride;        /* from one to the next */
     unsigned char *out;   /* two chunks, shared */
     size_t bytes;         /* of a chunk */
     uint64_t chunk;       /* so far */
-    struct collx_copier copier;
 };
 
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes);
@@ -46,9 +49,27 @@ void collx_allreduce_pipe_place(const struct collx_team *team, void *memory);
 /* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed.  Returns the end of
  * it. */
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
-                                struct collx_allreduce_work *work, void *memory);
+                                struct collx_allreduce_work *work, struct collx_copier *copier,
+                                void *memory);
 /* Collective.  0 or an MPI error. */
 int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *call);
+
+/* The same of two ranks: see allreduce_pair.c. */
+struct collx_allreduce_pair {
+    struct collx_team *team;
+    struct collx_allreduce_work *work;
+    struct collx_copier *copier;
+    unsigned char *parts; /* [2], shared: struct collx_pair_part */
+    size_t stride;        /* from one to the other */
+    uint64_t chunk;       /* so far */
+};
+
+size_t collx_allreduce_pair_space(int numa_nodes);
+void collx_allreduce_pair_place(const struct collx_team *team, void *memory);
+void *collx_allreduce_pair_init(struct collx_allreduce_pair *pair, struct collx_team *team,
+                                struct collx_allreduce_work *work, struct collx_copier *copier,
+                                void *memory);
+int collx_allreduce_pair(struct collx_allreduce_pair *pair, struct collx_call *call);
 
 /* The ways without a stop: see allreduce_single.c.  `whole`: everybody combines the whole vector.
  * Collective.  0 or an MPI error. */

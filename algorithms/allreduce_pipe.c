@@ -1,11 +1,12 @@
-/* Allreduce of large vectors through shared memory.
+/* Allreduce of large vectors through shared memory, of three ranks and more; of two:
+ * allreduce_pair.c.
  *
  * The vector goes through in chunks g = 1, 2, …, each in three steps, in buffers g mod 2:
  *   A. copy our chunk in (without the slice that we combine ourselves), post copied = g
  *   B. wait for copied = g of all; combine our slice of everybody's chunk, into the result and
  *      into `out`; return the lines of that slice (copy.h), which nobody else reads; post
  *      reduced = g
- *   C. wait for reduced = g of all; copy the other slices out; of two ranks: return their lines
+ *   C. wait for reduced = g of all; copy the other slices out
  * done in the order C(g-1) A(g+1) B(g), so that each wait is for what the others did a step before.
  * Two buffers are enough: A(g+1) overwrites what was read in everybody's B(g-1), which C(g-1) has
  * waited for; B(g) overwrites what was read in everybody's C(g-2), which comes before their A(g),
@@ -89,7 +90,8 @@ void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
 }
 
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
-                                struct collx_allreduce_work *work, void *memory)
+                                struct collx_allreduce_work *work, struct collx_copier *copier,
+                                void *memory)
 {
     const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
     size_t bytes = chunk_bytes(team->size);
@@ -97,11 +99,11 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
     *pipe = (struct collx_allreduce_pipe){
         .team = team,
         .work = work,
+        .copier = copier,
         .parts = first_part(memory, numa_nodes),
         .stride = stride_for(team->size, numa_nodes),
         .bytes = bytes,
     };
-    collx_copier_init(&pipe->copier);
     pipe->out = pipe->parts + (size_t)team->size * pipe->stride;
     return pipe->out + 2 * bytes;
 }
@@ -113,7 +115,7 @@ static int put(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
 {
     if (!call->contiguous)
         return pipe->team->ops->pack(pipe->team->ctx, call, call->sbuf, at, count, packed);
-    collx_copy_in(&pipe->copier, packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
+    collx_copy_in(pipe->copier, packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
                   (size_t)count * call->elem_bytes);
     return 0;
 }
@@ -123,7 +125,7 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
 {
     if (!call->contiguous)
         return pipe->team->ops->unpack(pipe->team->ctx, call, packed, call->rbuf, at, count);
-    collx_copy_out(&pipe->copier, (char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
+    collx_copy_out(pipe->copier, (char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
                    (size_t)count * call->elem_bytes);
     return 0;
 }
@@ -133,7 +135,7 @@ static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64
 static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
 {
     return call->bytes <= pipe->bytes &&
-           collx_copy_claims(&pipe->copier, call->bytes, call->bytes / 2);
+           collx_copy_claims(pipe->copier, call->bytes, call->bytes / 2);
 }
 
 /* A */
@@ -150,7 +152,7 @@ static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     if (!error)
         error = put(pipe, call, chunk.first + end, chunk.count - end,
                     in + (size_t)end * call->elem_bytes);
-    collx_post_copied(team, &pipe->copier, &own->copied[g & 1], g, pipe->bytes);
+    collx_post_copied(team, pipe->copier, &own->copied[g & 1], g, pipe->bytes);
     if (is_claimed(pipe, call))
         collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
                     (size_t)slice.count * call->elem_bytes);
@@ -171,7 +173,7 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     /* In place, the result must not come before the operand that lies there has been used; nor do
      * kernels store past the caches. */
     const bool straight = call->contiguous && (call->sbuf != call->rbuf || team->rank == 0) &&
-                          !collx_copy_out_is_past(&pipe->copier);
+                          !collx_copy_out_is_past(pipe->copier);
     unsigned char *result =
         straight ? (unsigned char *)call->rbuf + first * call->elem_bytes : pipe->work->operand;
     int error = 0;
@@ -187,14 +189,14 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
             error = put(pipe, call, (int64_t)first, slice.count, own);
         if (!error)
             error = collx_combine(team, call, from, slice.count, result);
-        collx_copy_in(&pipe->copier, out_of(pipe, g) + offset, result,
+        collx_copy_in(pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
         for (int rank = 0; rank < team->size && !team->crowded; rank++)
             if (rank != team->rank)
-                collx_return(&pipe->copier, &part_of(pipe, rank)->copied[g & 1],
+                collx_return(pipe->copier, &part_of(pipe, rank)->copied[g & 1],
                              in_of(pipe, rank, g) + offset, (size_t)slice.count * call->elem_bytes);
     }
-    collx_post_copied(team, &pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
+    collx_post_copied(team, pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
     if (is_claimed(pipe, call)) {
         collx_claim_line(team, &part->copied[(g + 1) & 1].claimed);
         collx_claim_line(team, &part->reduced[(g + 1) & 1].claimed);
@@ -223,12 +225,6 @@ static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *c
     if (!error)
         error = get(pipe, call, chunk.first + end, chunk.count - end,
                     out + (size_t)end * call->elem_bytes);
-    if (team->size == 2) {
-        const struct collx_flag *flag = &part_of(pipe, !team->rank)->reduced[g & 1];
-        collx_return(&pipe->copier, flag, out, (size_t)slice.first * call->elem_bytes);
-        collx_return(&pipe->copier, flag, out + (size_t)end * call->elem_bytes,
-                     (size_t)(chunk.count - end) * call->elem_bytes);
-    }
     return error;
 }
 

@@ -1,8 +1,7 @@
 /* Allreduce of large vectors: algorithms/allreduce_pipe.c, in its order C(g-1) A(g+1) B(g), with
  * calls of …, 3, 2, 1 chunks one after the other.
  *
- * Of two ranks, each returns what it has read.  Of more it returns slices that nobody else reads,
- * which are as those of two here.
+ * A rank returns slices that nobody else reads, which are as those of two ranks here.
  *
  * What is combined and copied out is this chunk's, and nobody overwrites what is still to be read
  * or returned, or claims it in a call of one chunk.
@@ -17,8 +16,7 @@
  * fails: assertion: RANKS=2 CALLS=3 IN_EARLY      A(g+1) before C(g-1)
  * fails: assertion: RANKS=2 CALLS=2 POST_FIRST    B posts before its slice is there
  * fails: assertion: RANKS=2 CALLS=2 CLAIM_USED    what the others combine now
- * fails: assertion: RANKS=2 CALLS=3 RETURN_IN_LATE     after the post of B
- * fails: assertion: RANKS=2 CALLS=3 RETURN_OUT_LATE    C(g-1) goes on after B(g)
+ * fails: assertion: RANKS=2 CALLS=3 RETURN_LATE     after the post of B
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_B
  * fails: assertion: RANKS=3 CALLS=2 NO_WAIT_C
  */
@@ -57,12 +55,10 @@ inline fill(kind, g)
     }
 }
 
-#if defined RETURN_IN_LATE
-#define returns(kind) (RANKS == 2 && kind == OUT)
-#elif defined RETURN_OUT_LATE
-#define returns(kind) (RANKS == 2 && kind == IN)
+#ifdef RETURN_LATE
+#define returns(kind) false
 #else
-#define returns(kind) (RANKS == 2)
+#define returns(kind) (RANKS == 2 && kind == IN)
 #endif
 
 /* Wait for everybody's flag, then read everybody's data. */
@@ -135,7 +131,7 @@ inline step_combine(g) /* B */
 #else
     fill(OUT, g);
     post(_pid, flag(OUT, _pid, g), g);
-#ifdef RETURN_IN_LATE
+#ifdef RETURN_LATE
     give_back(buffer(IN, 1 - _pid, g));
 #endif
     claim(IN, g + 1);
@@ -178,12 +174,6 @@ active [RANKS] proctype rank()
             fi;
 #endif
             step_combine(g + i);
-#ifdef RETURN_OUT_LATE
-            if
-            :: i > 1 -> give_back(buffer(OUT, 1 - _pid, g + i - 1))
-            :: else
-            fi;
-#endif
             i++
         :: else -> break
         od;
