@@ -43,17 +43,12 @@ static struct collx_copier *copier_of_long(struct bcast *bcast)
     return &ring->copier;
 }
 
-#define FOR_EACH_PASS static inline __attribute__((always_inline))
-
-/* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
-FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
+/* Not inline: short messages have no use for it. */
+static __attribute__((noinline)) int run_long(struct bcast *bcast, pass_fn *pass, int root,
+                                              void *buf, size_t bytes)
 {
     int error = 0;
 
-    if (bytes <= COLLX_SMALL_BYTES) {
-        pass(bcast, false, root, buf, bytes);
-        return 0;
-    }
     if (bytes < bcast->single.tuner.least) {
         pass(bcast, true, root, buf, bytes);
         return 0;
@@ -75,6 +70,17 @@ FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *
     }
     collx_single_end(&bcast->single);
     return error;
+}
+
+#define FOR_EACH_PASS static inline __attribute__((always_inline))
+
+/* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
+FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
+{
+    if (bytes > COLLX_SMALL_BYTES)
+        return run_long(bcast, pass, root, buf, bytes);
+    pass(bcast, false, root, buf, bytes);
+    return 0;
 }
 
 /* A datatype that is not simply bytes in order: everything is packed first and unpacked last,
