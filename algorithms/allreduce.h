@@ -30,16 +30,18 @@ struct collx_allreduce_work {
 int collx_allreduce_work_init(struct collx_allreduce_work *work, int size);
 void collx_allreduce_work_finish(struct collx_allreduce_work *work);
 
-/* The way through shared memory: see allreduce_pipe.c.  `work` and `copier` may be used for other
+/* The way through shared memory: see allreduce_pipe.h.  `work` and `copier` may be used for other
  * things between the calls. */
 struct collx_allreduce_pipe {
     struct collx_team *team;
     struct collx_allreduce_work *work;
     struct collx_copier *copier;
-    unsigned char *parts; /* [size], shared: struct collx_pipe_part and two chunks */
+    const struct collx_pipe_steps *steps;
+    unsigned char *parts; /* [size], shared: struct collx_pipe_part and two buffers */
     size_t stride;        /* from one to the next */
-    unsigned char *out;   /* two chunks, shared */
+    unsigned char *out;   /* two chunks, shared, of more than two ranks */
     size_t bytes;         /* of a chunk */
+    size_t room;          /* bytes of a buffer */
     uint64_t chunk;       /* so far */
 };
 
@@ -53,23 +55,6 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
                                 void *memory);
 /* Collective.  0 or an MPI error. */
 int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *call);
-
-/* The same of two ranks: see allreduce_pair.c. */
-struct collx_allreduce_pair {
-    struct collx_team *team;
-    struct collx_allreduce_work *work;
-    struct collx_copier *copier;
-    unsigned char *parts; /* [2], shared: struct collx_pair_part */
-    size_t stride;        /* from one to the other */
-    uint64_t chunk;       /* so far */
-};
-
-size_t collx_allreduce_pair_space(int numa_nodes);
-void collx_allreduce_pair_place(const struct collx_team *team, void *memory);
-void *collx_allreduce_pair_init(struct collx_allreduce_pair *pair, struct collx_team *team,
-                                struct collx_allreduce_work *work, struct collx_copier *copier,
-                                void *memory);
-int collx_allreduce_pair(struct collx_allreduce_pair *pair, struct collx_call *call);
 
 /* The ways without a stop: see allreduce_single.c.  `whole`: everybody combines the whole vector.
  * Collective.  0 or an MPI error. */

@@ -1,5 +1,5 @@
-/* Allreduce of large vectors through shared memory, of three ranks and more; of two:
- * allreduce_pair.c.
+/* Allreduce of large vectors through shared memory; and the steps of three ranks and more (of two:
+ * allreduce_pair.c).
  *
  * The vector goes through in chunks g = 1, 2, …, each in three steps, in buffers g mod 2:
  *   A. copy our chunk in (without the slice that we combine ourselves), post copied = g
@@ -20,10 +20,9 @@
  *
  * Chunks are counted over all calls, and all ranks count alike.
  */
-#include "algorithms/allreduce.h"
+#include "algorithms/allreduce_pipe.h"
 
 #include "algorithms/combine.h"
-#include "algorithms/shm.h"
 #include "hw/place.h"
 
 #include <string.h>
@@ -39,22 +38,22 @@ static size_t chunk_bytes(int ranks)
     return bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
 }
 
-/* One rank's part of the segment; two chunks lie behind it. */
-struct collx_pipe_part {
-    struct collx_flag copied[2], reduced[2];
-    unsigned char in[];
-};
-_Static_assert(sizeof(struct collx_pipe_part) == 4 * COLLX_LINE, "chunks begin on a line");
-_Static_assert(CHUNK_LEAST % COLLX_LINE == 0, "chunks are made of whole lines");
+_Static_assert(CHUNK_LEAST % COLLX_LINE == 0 && COLLX_ALLREDUCE_ELEMENT % COLLX_LINE == 0,
+               "buffers are made of whole lines");
 
-static struct collx_pipe_part *part_of(const struct collx_allreduce_pipe *pipe, int rank)
+/* Of one buffer of a rank: of two ranks for half a chunk, and a little more, for where it is cut
+ * depends on the elements; of more for all of it. */
+static size_t room_for(int ranks)
 {
-    return (struct collx_pipe_part *)(pipe->parts + (size_t)rank * pipe->stride);
+    size_t bytes = chunk_bytes(ranks);
+
+    return ranks == 2 ? bytes / 2 + COLLX_ALLREDUCE_ELEMENT : bytes;
 }
 
-static unsigned char *in_of(const struct collx_allreduce_pipe *pipe, int rank, uint64_t g)
+/* Of both chunks of results that more than two ranks have. */
+static size_t out_for(int ranks)
 {
-    return part_of(pipe, rank)->in + (g & 1) * pipe->bytes;
+    return ranks == 2 ? 0 : 2 * chunk_bytes(ranks);
 }
 
 static unsigned char *out_of(const struct collx_allreduce_pipe *pipe, uint64_t g)
@@ -65,7 +64,7 @@ static unsigned char *out_of(const struct collx_allreduce_pipe *pipe, uint64_t g
 /* Each rank's part lies on its NUMA node. */
 static size_t stride_for(int ranks, int numa_nodes)
 {
-    return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * chunk_bytes(ranks), numa_nodes);
+    return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * room_for(ranks), numa_nodes);
 }
 
 static unsigned char *first_part(void *memory, int numa_nodes)
@@ -73,10 +72,111 @@ static unsigned char *first_part(void *memory, int numa_nodes)
     return (unsigned char *)collx_numa_up((uintptr_t)memory, numa_nodes);
 }
 
+/* Whether lines are claimed.  Each rank copies what the others combine, about half of the vector at
+ * a time. */
+static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
+{
+    return call->bytes <= pipe->bytes &&
+           collx_copy_claims(pipe->copier, call->bytes, call->bytes / 2);
+}
+
+/* A */
+static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                        struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    struct collx_pipe_part *own = collx_pipe_part(pipe, team->rank);
+    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
+    int64_t end = slice.first + slice.count;
+    unsigned char *in = collx_pipe_in(pipe, team->rank, g);
+
+    int error = collx_pipe_put(pipe, call, chunk.first, slice.first, in, false);
+    if (!error)
+        error = collx_pipe_put(pipe, call, chunk.first + end, chunk.count - end,
+                               in + (size_t)end * call->elem_bytes, false);
+    collx_post_copied(team, pipe->copier, &own->copied[g & 1], g, pipe->bytes);
+    if (is_claimed(pipe, call))
+        collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
+                    (size_t)slice.count * call->elem_bytes);
+    return error;
+}
+
+/* B */
+static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                        struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
+    size_t first = (size_t)(chunk.first + slice.first);
+    size_t offset = (size_t)slice.first * call->elem_bytes;
+    unsigned char **from = pipe->work->from;
+    struct collx_pipe_part *part = collx_pipe_part(pipe, team->rank);
+    unsigned char *own = collx_pipe_in(pipe, team->rank, g) + offset;
+    /* In place, the result must not come before the operand that lies there has been used; nor do
+     * kernels store past the caches. */
+    const bool straight = call->contiguous && (call->sbuf != call->rbuf || team->rank == 0) &&
+                          !collx_copy_out_is_past(pipe->copier);
+    unsigned char *result =
+        straight ? (unsigned char *)call->rbuf + first * call->elem_bytes : pipe->work->operand;
+    int error = 0;
+
+    collx_wait_others(team, &collx_pipe_part(pipe, 0)->copied[g & 1], pipe->stride, g, "Allreduce");
+    if (slice.count) {
+        for (int rank = 0; rank < team->size; rank++)
+            from[rank] = collx_pipe_in(pipe, rank, g) + offset;
+        /* Our own operand has not been copied anywhere yet; nobody else needs it. */
+        if (call->contiguous)
+            from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf + first * call->elem_bytes;
+        else
+            error = collx_pipe_put(pipe, call, (int64_t)first, slice.count, own, false);
+        if (!error)
+            error = collx_combine(team, call, from, slice.count, result);
+        collx_copy_in(pipe->copier, out_of(pipe, g) + offset, result,
+                      (size_t)slice.count * call->elem_bytes);
+        for (int rank = 0; rank < team->size && !team->crowded; rank++)
+            if (rank != team->rank)
+                collx_return(pipe->copier, &collx_pipe_part(pipe, rank)->copied[g & 1],
+                             collx_pipe_in(pipe, rank, g) + offset,
+                             (size_t)slice.count * call->elem_bytes);
+    }
+    collx_post_copied(team, pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
+    if (is_claimed(pipe, call)) {
+        collx_pipe_claim_flags(pipe, g);
+        unsigned char *in = collx_pipe_in(pipe, team->rank, g + 1);
+        size_t end = offset + (size_t)slice.count * call->elem_bytes;
+        collx_claim(team, in, offset);
+        collx_claim(team, in + end, (size_t)chunk.count * call->elem_bytes - end);
+    }
+    /* Nobody waits for this. */
+    if (slice.count && !error && !straight)
+        error = collx_pipe_get(pipe, call, (int64_t)first, slice.count, result);
+    return error;
+}
+
+/* C */
+static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                         struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
+    int64_t end = slice.first + slice.count;
+    const unsigned char *out = out_of(pipe, g);
+
+    collx_wait_others(team, &collx_pipe_part(pipe, 0)->reduced[g & 1], pipe->stride, g,
+                      "Allreduce");
+    int error = collx_pipe_get(pipe, call, chunk.first, slice.first, out);
+    if (!error)
+        error = collx_pipe_get(pipe, call, chunk.first + end, chunk.count - end,
+                               out + (size_t)end * call->elem_bytes);
+    return error;
+}
+
+static const struct collx_pipe_steps steps = {step_copy_in, step_combine, step_copy_out};
+
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes)
 {
     return (numa_nodes > 1 ? collx_page_up(1) : 0) + (size_t)ranks * stride_for(ranks, numa_nodes) +
-           2 * chunk_bytes(ranks);
+           out_for(ranks);
 }
 
 void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
@@ -94,7 +194,6 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
                                 void *memory)
 {
     const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
-    size_t bytes = chunk_bytes(team->size);
 
     *pipe = (struct collx_allreduce_pipe){
         .team = team,
@@ -102,130 +201,12 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
         .copier = copier,
         .parts = first_part(memory, numa_nodes),
         .stride = stride_for(team->size, numa_nodes),
-        .bytes = bytes,
+        .bytes = chunk_bytes(team->size),
+        .room = room_for(team->size),
+        .steps = team->size == 2 ? &collx_pair_steps : &steps,
     };
     pipe->out = pipe->parts + (size_t)team->size * pipe->stride;
-    return pipe->out + 2 * bytes;
-}
-
-/* Between the buffers of the call and packed bytes; `at` counts elements from the buffer's start.
- */
-static int put(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64_t at,
-               int64_t count, unsigned char *packed)
-{
-    if (!call->contiguous)
-        return pipe->team->ops->pack(pipe->team->ctx, call, call->sbuf, at, count, packed);
-    collx_copy_in(pipe->copier, packed, (const char *)call->sbuf + (size_t)at * call->elem_bytes,
-                  (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-static int get(struct collx_allreduce_pipe *pipe, struct collx_call *call, int64_t at,
-               int64_t count, const unsigned char *packed)
-{
-    if (!call->contiguous)
-        return pipe->team->ops->unpack(pipe->team->ctx, call, packed, call->rbuf, at, count);
-    collx_copy_out(pipe->copier, (char *)call->rbuf + (size_t)at * call->elem_bytes, packed,
-                   (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-/* Whether lines are claimed.  Each rank copies what the others combine: of two ranks half of the
- * vector, of more about as much at a time. */
-static bool is_claimed(const struct collx_allreduce_pipe *pipe, const struct collx_call *call)
-{
-    return call->bytes <= pipe->bytes &&
-           collx_copy_claims(pipe->copier, call->bytes, call->bytes / 2);
-}
-
-/* A */
-static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *call,
-                        struct collx_piece chunk, uint64_t g)
-{
-    struct collx_team *team = pipe->team;
-    struct collx_pipe_part *own = part_of(pipe, team->rank);
-    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
-    int64_t end = slice.first + slice.count;
-    unsigned char *in = in_of(pipe, team->rank, g);
-
-    int error = put(pipe, call, chunk.first, slice.first, in);
-    if (!error)
-        error = put(pipe, call, chunk.first + end, chunk.count - end,
-                    in + (size_t)end * call->elem_bytes);
-    collx_post_copied(team, pipe->copier, &own->copied[g & 1], g, pipe->bytes);
-    if (is_claimed(pipe, call))
-        collx_claim(team, out_of(pipe, g) + (size_t)slice.first * call->elem_bytes,
-                    (size_t)slice.count * call->elem_bytes);
-    return error;
-}
-
-/* B */
-static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *call,
-                        struct collx_piece chunk, uint64_t g)
-{
-    struct collx_team *team = pipe->team;
-    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
-    size_t first = (size_t)(chunk.first + slice.first);
-    size_t offset = (size_t)slice.first * call->elem_bytes;
-    unsigned char **from = pipe->work->from;
-    struct collx_pipe_part *part = part_of(pipe, team->rank);
-    unsigned char *own = in_of(pipe, team->rank, g) + offset;
-    /* In place, the result must not come before the operand that lies there has been used; nor do
-     * kernels store past the caches. */
-    const bool straight = call->contiguous && (call->sbuf != call->rbuf || team->rank == 0) &&
-                          !collx_copy_out_is_past(pipe->copier);
-    unsigned char *result =
-        straight ? (unsigned char *)call->rbuf + first * call->elem_bytes : pipe->work->operand;
-    int error = 0;
-
-    collx_wait_others(team, &part_of(pipe, 0)->copied[g & 1], pipe->stride, g, "Allreduce");
-    if (slice.count) {
-        for (int rank = 0; rank < team->size; rank++)
-            from[rank] = in_of(pipe, rank, g) + offset;
-        /* Our own operand has not been copied anywhere yet; nobody else needs it. */
-        if (call->contiguous)
-            from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf + first * call->elem_bytes;
-        else
-            error = put(pipe, call, (int64_t)first, slice.count, own);
-        if (!error)
-            error = collx_combine(team, call, from, slice.count, result);
-        collx_copy_in(pipe->copier, out_of(pipe, g) + offset, result,
-                      (size_t)slice.count * call->elem_bytes);
-        for (int rank = 0; rank < team->size && !team->crowded; rank++)
-            if (rank != team->rank)
-                collx_return(pipe->copier, &part_of(pipe, rank)->copied[g & 1],
-                             in_of(pipe, rank, g) + offset, (size_t)slice.count * call->elem_bytes);
-    }
-    collx_post_copied(team, pipe->copier, &part->reduced[g & 1], g, pipe->bytes);
-    if (is_claimed(pipe, call)) {
-        collx_claim_line(team, &part->copied[(g + 1) & 1].claimed);
-        collx_claim_line(team, &part->reduced[(g + 1) & 1].claimed);
-        unsigned char *in = in_of(pipe, team->rank, g + 1);
-        size_t end = offset + (size_t)slice.count * call->elem_bytes;
-        collx_claim(team, in, offset);
-        collx_claim(team, in + end, (size_t)chunk.count * call->elem_bytes - end);
-    }
-    /* Nobody waits for this. */
-    if (slice.count && !error && !straight)
-        error = get(pipe, call, (int64_t)first, slice.count, result);
-    return error;
-}
-
-/* C */
-static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *call,
-                         struct collx_piece chunk, uint64_t g)
-{
-    struct collx_team *team = pipe->team;
-    struct collx_piece slice = collx_piece_slice(call, chunk, team->rank, team->size);
-    int64_t end = slice.first + slice.count;
-    const unsigned char *out = out_of(pipe, g);
-
-    collx_wait_others(team, &part_of(pipe, 0)->reduced[g & 1], pipe->stride, g, "Allreduce");
-    int error = get(pipe, call, chunk.first, slice.first, out);
-    if (!error)
-        error = get(pipe, call, chunk.first + end, chunk.count - end,
-                    out + (size_t)end * call->elem_bytes);
-    return error;
+    return pipe->out + out_for(team->size);
 }
 
 static struct collx_piece chunk_of(const struct collx_call *call, int64_t chunk_count,
@@ -243,22 +224,22 @@ int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *c
     const uint64_t g = pipe->chunk;
     int error = 0, failed;
 
-    /* An error does not end it: the others are counting on our steps. */
 #define STEP(step, index)                                                                          \
     do {                                                                                           \
-        failed = step(pipe, call, chunk_of(call, chunk_count, index), g + 1 + (uint64_t)(index));  \
+        failed = pipe->steps->step(pipe, call, chunk_of(call, chunk_count, index),                 \
+                                   g + 1 + (uint64_t)(index));                                     \
         error = error ? error : failed;                                                            \
     } while (0)
 
-    STEP(step_copy_in, 0);
+    STEP(copy_in, 0);
     for (int64_t i = 0; i < chunks; i++) {
         if (i > 0)
-            STEP(step_copy_out, i - 1);
+            STEP(copy_out, i - 1);
         if (i + 1 < chunks)
-            STEP(step_copy_in, i + 1);
-        STEP(step_combine, i);
+            STEP(copy_in, i + 1);
+        STEP(combine, i);
     }
-    STEP(step_copy_out, chunks - 1);
+    STEP(copy_out, chunks - 1);
 #undef STEP
     pipe->chunk = g + (uint64_t)chunks;
     return error;

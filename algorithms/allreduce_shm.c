@@ -47,7 +47,6 @@ struct allreduce {
     struct collx_allreduce_work work;
     struct collx_copier copier;
     struct collx_allreduce_pipe pipe;
-    struct collx_allreduce_pair pair; /* of two ranks, instead */
     struct collx_single single;
 };
 
@@ -168,25 +167,19 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
     return error;
 }
 
-static int run_through(struct allreduce *state, struct collx_call *call)
-{
-    return state->team->size == 2 ? collx_allreduce_pair(&state->pair, call)
-                                  : collx_allreduce_pipe(&state->pipe, call);
-}
-
 static int run_large(struct allreduce *state, struct collx_call *call)
 {
     int error;
 
     if (call->bytes < state->single.tuner.least)
-        return run_through(state, call);
+        return collx_allreduce_pipe(&state->pipe, call);
     switch (collx_single_begin(&state->single, call->bytes)) {
     case COLLX_WAY_SEGMENT:
-        error = run_through(state, call);
+        error = collx_allreduce_pipe(&state->pipe, call);
         break;
     case COLLX_WAY_PAST:
         collx_copy_out_past(&state->copier);
-        error = run_through(state, call);
+        error = collx_allreduce_pipe(&state->pipe, call);
         collx_copy_out_past_end(&state->copier);
         break;
     case COLLX_WAY_SINGLE:
@@ -257,12 +250,6 @@ static struct collx_groups_plan plan_of(const struct collx_place *places, int ra
                                        (enum collx_groups_wanted)args->value[GROUPS]);
 }
 
-static size_t through_space(int ranks, int numa_nodes)
-{
-    return ranks == 2 ? collx_allreduce_pair_space(numa_nodes)
-                      : collx_allreduce_pipe_space(ranks, numa_nodes);
-}
-
 static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
                                         const struct collx_args *args)
 {
@@ -271,7 +258,8 @@ static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
     if (facts->ranks == 1)
         return 0;
     return collx_shares_space(&plan, facts->ranks, facts->numa_nodes) +
-           through_space(facts->ranks, facts->numa_nodes) + collx_single_space(facts->ranks);
+           collx_allreduce_pipe_space(facts->ranks, facts->numa_nodes) +
+           collx_single_space(facts->ranks);
 }
 
 static void collx_allreduce_shm_place(const struct collx_team *team, const struct collx_args *args,
@@ -281,9 +269,8 @@ static void collx_allreduce_shm_place(const struct collx_team *team, const struc
     const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
 
     collx_shares_place(&plan, team, memory);
-    memory = (char *)memory + collx_shares_space(&plan, team->size, numa_nodes);
-    team->size == 2 ? collx_allreduce_pair_place(team, memory)
-                    : collx_allreduce_pipe_place(team, memory);
+    collx_allreduce_pipe_place(team,
+                               (char *)memory + collx_shares_space(&plan, team->size, numa_nodes));
 }
 
 static bool collx_allreduce_shm_takes(const void *state, const struct collx_call *call)
@@ -331,9 +318,7 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
         collx_shares_space(&plan, team->size, collx_places_numa_nodes(team->places, team->size));
     collx_copier_init(&state->copier);
     void *behind =
-        team->size == 2
-            ? collx_allreduce_pair_init(&state->pair, team, &state->work, &state->copier, rings)
-            : collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
+        collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
     collx_single_init(&state->single, team, rings, behind,
                       &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
                                                    .name = "Allreduce",
