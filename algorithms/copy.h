@@ -117,25 +117,17 @@ static inline bool collx_copy_out_is_past(const struct collx_copier *copier)
     return copier->out != copier->ways.wide;
 }
 
-/* Where lines are returnable. */
+/* As collx_copy_return(), however few bytes these are; where lines are returnable.  It stores to
+ * one byte in each line, as far into it as `shared` is. */
 void collx_copy_store_back(struct collx_copier *copier, const void *shared, size_t bytes);
-
-/* As collx_copy_return(), however few bytes these are.  It stores to one byte in each line, as far
- * into it as `shared` is. */
-static inline void collx_copy_return_lines(struct collx_copier *copier, const void *shared,
-                                           size_t bytes)
-{
-    if (copier->ways.returnable)
-        collx_copy_store_back(copier, shared, bytes);
-}
 
 /* Return what has been copied out, before the post that lets its writer write there again; its
  * writer says whether it is worth it (collx_copy_stays).  What is there stays; but nobody may write
  * there, and only its writer may read there, at the same time. */
 static inline void collx_copy_return(struct collx_copier *copier, const void *shared, size_t bytes)
 {
-    if (bytes >= COLLX_COPY_RETURNED)
-        collx_copy_return_lines(copier, shared, bytes);
+    if (copier->ways.returnable && bytes >= COLLX_COPY_RETURNED)
+        collx_copy_store_back(copier, shared, bytes);
 }
 
 #endif

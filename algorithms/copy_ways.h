@@ -17,6 +17,8 @@ struct collx_copy_ways {
     void (*demote)(const void *shared, size_t bytes);
     /* Lines come back faster from a reader that has stored there (copy.h). */
     bool returnable;
+    /* So do the few lines of a message that has a number in each (numbered.h). */
+    bool returnable_short;
 };
 
 /* What this CPU, COLLX_KERNELS and COLLX_RETURN allow. */

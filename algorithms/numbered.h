@@ -92,12 +92,13 @@ static inline void collx_numbered_get(struct collx_team *team, const struct coll
 }
 
 /* Of the only reader: return the lines of such a message (algorithms/copy.h), but that of the flag.
- * So they come fast even if they were not claimed. */
+ * So they come fast even if they were not claimed, where that is worth it. */
 static inline void collx_numbered_return(struct collx_copier *copier, struct collx_numbered *lines,
                                          size_t bytes)
 {
-    collx_copy_return_lines(copier, &lines->line[0].claimed,
-                            (bytes - 1) / COLLX_INLINE * sizeof lines->line[0]);
+    if (copier->ways.returnable_short)
+        collx_copy_store_back(copier, &lines->line[0].claimed,
+                              (bytes - 1) / COLLX_INLINE * sizeof lines->line[0]);
 }
 
 /* Claim the lines of a message of so many bytes (collx_claim_line), but that of the flag. */
