@@ -77,7 +77,7 @@ static bool store_timed(const struct collx_copier *copier, void *shared, const v
 
 void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, size_t bytes)
 {
-    if (bytes < COLLX_COPY_LARGE) {
+    if (bytes < COLLX_COPY_LARGE || copier->ways.whole_lines) {
         store(copier, shared, from, bytes);
         if (copier->ways.demote && bytes <= DEMOTE_TO)
             copier->ways.demote(shared, bytes);

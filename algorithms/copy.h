@@ -22,6 +22,9 @@
  * between CPUs at one cache, and 6 instead of 37 between others.  On an Emerald Rapids such stores
  * cost the reader as little, but lines that have been stored to take longer to fetch, so it goes by
  * whose CPU it is (copy_ways.h); and by how long the stores take, which is tried now and then.
+ *
+ * A CPU that can write whole lines without fetching them (copy_ways.h) needs none of that for long
+ * copies.
  */
 #ifndef COLLX_COPY_H
 #define COLLX_COPY_H
@@ -77,17 +80,19 @@ static inline void collx_copy_claim(void *shared, size_t bytes)
 #endif
 }
 
-/* Whether copies of `bytes` bytes leave their lines in a cache: not those past them. */
-static inline bool collx_copy_stays(const struct collx_copier *copier, size_t bytes)
+/* Whether copies of `bytes` bytes fetch the lines that they write: not past the caches, nor in
+ * whole lines. */
+static inline bool collx_copy_fetches(const struct collx_copier *copier, size_t bytes)
 {
-    return !copier->streaming || bytes < COLLX_COPY_LARGE;
+    return copier->ways.whole_lines ? bytes < COLLX_COPY_WHOLE
+                                    : !copier->streaming || bytes < COLLX_COPY_LARGE;
 }
 
 /* Whether to claim what the next message of `bytes` bytes, in copies of `each`, is written to. */
 static inline bool collx_copy_claims(const struct collx_copier *copier, size_t bytes, size_t each)
 {
     return bytes <= (copier->returned ? COLLX_CLAIM_RETURNED : COLLX_CLAIM_MOST) &&
-           collx_copy_stays(copier, each);
+           collx_copy_fetches(copier, each);
 }
 
 /* From shared memory that another rank has just written.  Any alignment. */
@@ -122,8 +127,8 @@ static inline bool collx_copy_out_is_past(const struct collx_copier *copier)
 void collx_copy_store_back(struct collx_copier *copier, const void *shared, size_t bytes);
 
 /* Return what has been copied out, before the post that lets its writer write there again; its
- * writer says whether it is worth it (collx_copy_stays).  What is there stays; but nobody may write
- * there, and only its writer may read there, at the same time. */
+ * writer says whether it is worth it (collx_copy_fetches).  What is there stays; but nobody may
+ * write there, and only its writer may read there, at the same time. */
 static inline void collx_copy_return(struct collx_copier *copier, const void *shared, size_t bytes)
 {
     if (copier->ways.returnable && bytes >= COLLX_COPY_RETURNED)

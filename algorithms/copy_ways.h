@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum {
+    /* From here on copies go in whole lines, where the CPU can. */
+    COLLX_COPY_WHOLE = 8192,
+};
+
 /* Any alignment. */
 struct collx_copy_ways {
     /* Into lines that another CPU has. */
@@ -15,13 +20,16 @@ struct collx_copy_ways {
     void (*stream)(void *to, const void *from, size_t bytes);
     /* Push lines that have been written on to where their reader looks first.  NULL: it cannot. */
     void (*demote)(const void *shared, size_t bytes);
+    /* From COLLX_COPY_WHOLE bytes on the first two do not fetch the lines that they write, so it
+     * does not matter who has them. */
+    bool whole_lines;
     /* Lines come back faster from a reader that has stored there (copy.h). */
     bool returnable;
     /* So do the few lines of a message that has a number in each (numbered.h). */
     bool returnable_short;
 };
 
-/* What this CPU, COLLX_KERNELS and COLLX_RETURN allow. */
+/* What this CPU, COLLX_KERNELS, COLLX_RETURN and COLLX_WHOLE_LINES allow. */
 struct collx_copy_ways collx_copy_ways(void);
 
 /* What has been stored past the caches is there for everybody who sees what is stored afterwards:

@@ -39,7 +39,7 @@ static inline void collx_post_copied(const struct collx_team *team,
                                      uint64_t value, size_t bytes)
 {
     if (bytes >= COLLX_COPY_RETURNED)
-        flag->payload[0] = collx_copy_stays(copier, bytes);
+        flag->payload[0] = collx_copy_fetches(copier, bytes);
     collx_flag_post(team, flag, value);
 }
 

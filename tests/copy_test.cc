@@ -31,65 +31,61 @@ bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from, bool ou
     return true;
 }
 
-collx_copier new_copier()
-{
-    collx_copier copier;
-
-    collx_copier_init(&copier);
-    return copier;
-}
-
-/* Of a CPU that is said to gain by returned lines, or not to. */
-collx_copier new_copier(const char *returns)
+void set_option(const char *option, const char *value)
 {
     char why[100];
 
-    EXPECT_EQ(0, collx_option_set("return", returns, why, sizeof why)) << why;
-    collx_copier copier = new_copier();
-    EXPECT_EQ(0, collx_option_set("return", "auto", why, sizeof why)) << why;
+    ASSERT_EQ(0, collx_option_set(option, value, why, sizeof why)) << why;
+}
+
+/* Of a CPU that is said to gain by returned lines, or not to, and by whole ones. */
+collx_copier new_copier(const char *returns = "auto", const char *whole_lines = "off")
+{
+    collx_copier copier;
+
+    set_option("return", returns);
+    set_option("whole_lines", whole_lines);
+    collx_copier_init(&copier);
+    set_option("return", "auto");
+    set_option("whole_lines", "auto");
     return copier;
 }
 
-const size_t sizes[] = {0,    1,    8,    15,   16,   17,    31,    32,    33,
-                        63,   64,   1023, 1024, 1025, 1039,  1087,  1088,  4095,
-                        4096, 4097, 4159, 4160, 8192, 16384, 16447, 100001};
+const size_t sizes[] = {0,    1,    8,    15,   16,   17,   31,    32,    33,
+                        63,   64,   1023, 1024, 1025, 1039, 1087,  1088,  4095,
+                        4096, 4097, 4159, 4160, 8191, 8192, 16384, 16447, 100001};
 
 TEST(Copy, Plain)
 {
-    for (size_t bytes : sizes)
-        for (size_t to : {0, 1, 8, 63})
-            for (size_t from : {0, 3}) {
-                collx_copier copier = new_copier();
-                EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
-            }
+    for (const char *whole_lines : {"off", "on"})
+        for (size_t bytes : sizes)
+            for (size_t to : {0, 1, 8, 63})
+                for (size_t from : {0, 3}) {
+                    collx_copier copier = new_copier("auto", whole_lines);
+                    EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
+                }
 }
 
 /* A version that this CPU cannot run is the next one. */
 const char *const versions[] = {"avx512", "avx2", "c", "auto"};
 
-void use_version(const char *version)
-{
-    char why[100];
-
-    ASSERT_EQ(0, collx_option_set("kernels", version, why, sizeof why)) << why;
-}
-
 TEST(Copy, Out)
 {
-    for (const char *version : versions) {
-        use_version(version);
-        collx_copier copier = new_copier();
-        for (size_t bytes : sizes)
-            for (size_t to : {0, 1, 8, 63})
-                for (size_t from : {0, 3})
-                    EXPECT_TRUE(arrives(&copier, bytes, to, from, true)) << version << bytes;
-    }
+    for (const char *version : versions)
+        for (const char *whole_lines : {"off", "on"}) {
+            set_option("kernels", version);
+            collx_copier copier = new_copier("auto", whole_lines);
+            for (size_t bytes : sizes)
+                for (size_t to : {0, 1, 8, 63})
+                    for (size_t from : {0, 3})
+                        EXPECT_TRUE(arrives(&copier, bytes, to, from, true)) << version << bytes;
+        }
 }
 
 TEST(Copy, OutPastTheCaches)
 {
     for (const char *version : versions) {
-        use_version(version);
+        set_option("kernels", version);
         collx_copier copier = new_copier();
         collx_copy_out_past(&copier);
         for (size_t bytes : sizes)
@@ -104,7 +100,7 @@ TEST(Copy, OutPastTheCaches)
 TEST(Copy, PastTheCaches)
 {
     for (const char *version : versions) {
-        use_version(version);
+        set_option("kernels", version);
         for (size_t bytes : sizes)
             for (size_t to : {0, 1, 8, 63})
                 for (size_t from : {0, 3}) {
@@ -114,6 +110,31 @@ TEST(Copy, PastTheCaches)
                     EXPECT_EQ(bytes < 4096, copier.streaming == 1);
                 }
     }
+}
+
+/* Then it does not matter how far away those are who have the lines: nothing is timed. */
+TEST(Copy, WholeLinesNeverPastTheCaches)
+{
+    collx_copier copier = new_copier("auto", "on");
+
+    if (!copier.ways.whole_lines)
+        GTEST_SKIP() << "this build copies no other way";
+    copier.streaming = 1;
+    for (size_t bytes : {4096, 8191, 8192, 100001}) {
+        EXPECT_TRUE(arrives(&copier, bytes, 0, 0)) << bytes;
+        EXPECT_EQ(bytes < 8192, collx_copy_fetches(&copier, bytes)) << bytes;
+        EXPECT_EQ(bytes < 8192, collx_copy_claims(&copier, 16384, bytes)) << bytes;
+    }
+    EXPECT_EQ(1u, copier.streaming);
+    EXPECT_EQ(0u, copier.copies);
+}
+
+TEST(Copy, WholeLinesWhereAskedFor)
+{
+    EXPECT_FALSE(new_copier("auto", "off").ways.whole_lines);
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_TRUE(new_copier("auto", "on").ways.whole_lines);
+#endif
 }
 
 /* What has been returned is written with other stores. */

@@ -179,13 +179,22 @@ def policy_elsewhere_alone(folder):
     check(report.calls(route="shm"), "another policy than rank 0's holds")
 
 
-def returned_by_one_alone(folder):
-    """Whether lines are returned is each rank's own business."""
+def each_copies_its_way(folder, variable):
     conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
-    script = by_rank(folder, "COLLX_RETURN", "on", "off",
+    script = by_rank(folder, variable, "on", "off",
                      f"{conformance} --library libcollx bcast allreduce")
     result = mpi.run(2, [script], {"COLLX_AT_ONCE": "on"}).expect()
     check(len(re.findall(r"^area \S+ cases \d+ failures 0 ", result.out, re.M)) == 2, result.out)
+
+
+def returned_by_one_alone(folder):
+    """Whether lines are returned is each rank's own business."""
+    each_copies_its_way(folder, "COLLX_RETURN")
+
+
+def whole_lines_of_one_alone(folder):
+    """A debugger may show one rank another CPU than the others have."""
+    each_copies_its_way(folder, "COLLX_WHOLE_LINES")
 
 
 # --- traces --------------------------------------------------------------------------------------
@@ -453,6 +462,7 @@ main([
     ("policy: only where rank 0 is", policy_on_rank_0_alone),
     ("policy: only where rank 0 is not", policy_elsewhere_alone),
     ("one rank returns lines, the other does not", returned_by_one_alone),
+    ("one rank writes whole lines, the other does not", whole_lines_of_one_alone),
     ("trace: folder missing", missing_trace),
     ("trace: folder unwritable", unwritable_trace),
     ("trace: disk full", full_trace),
