@@ -28,16 +28,20 @@
 
 #include "algorithms/numbered.h"
 
-/* For small messages, and for chunks of long ones. */
+/* For small messages, and for chunks of long ones; fewer and longer ones where CPUs write whole
+ * lines (copy_ways.h). */
 enum {
     COLLX_SMALL_SLOTS = 16,
     COLLX_SMALL_BYTES = 4096,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
+    COLLX_WHOLE_SLOTS = 16,
+    COLLX_WHOLE_BYTES = 16384,
     COLLX_SMALL_STEP = 5,
 };
 _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
-                   (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0,
+                   (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0 &&
+                   (COLLX_WHOLE_SLOTS & (COLLX_WHOLE_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
 
@@ -193,7 +197,9 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
  * the first one while the root is at the second. */
 static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
 {
-    const size_t most = bytes <= ring->bytes ? COLLX_SMALL_BYTES : ring->bytes;
+    const size_t most = bytes <= COLLX_LARGE_BYTES       ? COLLX_SMALL_BYTES
+                        : bytes <= 4 * COLLX_LARGE_BYTES ? COLLX_LARGE_BYTES
+                                                         : ring->bytes;
 
     return bytes < most ? bytes : most;
 }

@@ -160,7 +160,8 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
     size_t rings =
         plan.groups > 1
             ? collx_grouped_space(&plan, facts)
-            : collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
+            : COLLX_LINE +
+                  collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
                   collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     return rings + collx_single_space(facts->ranks);
 }
@@ -197,6 +198,20 @@ static void collx_bcast_shm_detach(void *state)
     free(bcast);
 }
 
+/* Whether the large ring is for CPUs that write whole lines.  Whoever comes first decides for all:
+ * options, or a tool that simulates the CPU, may show a rank another one than the others have. */
+static bool agree_on_whole(_Atomic uint32_t *agreed)
+{
+    enum { NONE, NO, YES };
+    uint32_t known = NONE, own = collx_copy_ways().whole_lines ? YES : NO;
+
+    /* Relaxed: nothing else comes with it. */
+    if (atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
+                                                memory_order_relaxed))
+        known = own;
+    return known == YES;
+}
+
 /* The rings of a team.  Returns what follows them in memory; NULL: there is none for them. */
 static void *rings_init(struct bcast *bcast, void *memory)
 {
@@ -204,10 +219,14 @@ static void *rings_init(struct bcast *bcast, void *memory)
 
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
-    memory =
-        collx_ring_init(&bcast->small, memory, ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
-    return collx_ring_init(&bcast->large, memory, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES,
-                           false);
+    /* One alone has no memory. */
+    const bool whole = ranks > 1 && agree_on_whole(memory);
+    memory = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks, COLLX_SMALL_SLOTS,
+                             COLLX_SMALL_BYTES, true);
+    return whole ? collx_ring_init(&bcast->large, memory, ranks, COLLX_WHOLE_SLOTS,
+                                   COLLX_WHOLE_BYTES, false)
+                 : collx_ring_init(&bcast->large, memory, ranks, COLLX_LARGE_SLOTS,
+                                   COLLX_LARGE_BYTES, false);
 }
 
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,
