@@ -44,6 +44,9 @@ _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
                    (COLLX_WHOLE_SLOTS & (COLLX_WHOLE_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
+_Static_assert(COLLX_WHOLE_SLOTS <= COLLX_LARGE_SLOTS &&
+                   COLLX_WHOLE_SLOTS * COLLX_WHOLE_BYTES <= COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
+               "the large ring has room for either");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
@@ -194,7 +197,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
 }
 
 /* In how large chunks a message goes: at least in two, if it is not small, so that the others copy
- * the first one while the root is at the second. */
+ * the first one while the root is at the second; and while they are few, in shorter ones. */
 static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
 {
     const size_t most = bytes <= COLLX_LARGE_BYTES       ? COLLX_SMALL_BYTES

@@ -200,10 +200,10 @@ static void collx_bcast_shm_detach(void *state)
 
 /* Whether the large ring is for CPUs that write whole lines.  Whoever comes first decides for all:
  * options, or a tool that simulates the CPU, may show a rank another one than the others have. */
-static bool agree_on_whole(_Atomic uint32_t *agreed)
+static bool agree_on_whole(_Atomic uint32_t *agreed, bool whole)
 {
     enum { NONE, NO, YES };
-    uint32_t known = NONE, own = collx_copy_ways().whole_lines ? YES : NO;
+    uint32_t known = NONE, own = whole ? YES : NO;
 
     /* Relaxed: nothing else comes with it. */
     if (atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
@@ -219,14 +219,13 @@ static void *rings_init(struct bcast *bcast, void *memory)
 
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
+    void *large = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks,
+                                  COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
     /* One alone has no memory. */
-    const bool whole = ranks > 1 && agree_on_whole(memory);
-    memory = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks, COLLX_SMALL_SLOTS,
-                             COLLX_SMALL_BYTES, true);
-    return whole ? collx_ring_init(&bcast->large, memory, ranks, COLLX_WHOLE_SLOTS,
-                                   COLLX_WHOLE_BYTES, false)
-                 : collx_ring_init(&bcast->large, memory, ranks, COLLX_LARGE_SLOTS,
-                                   COLLX_LARGE_BYTES, false);
+    const bool whole = ranks > 1 && agree_on_whole(memory, bcast->small.copier.ways.whole_lines);
+    return collx_ring_init(&bcast->large, large, ranks,
+                           whole ? COLLX_WHOLE_SLOTS : COLLX_LARGE_SLOTS,
+                           whole ? COLLX_WHOLE_BYTES : COLLX_LARGE_BYTES, false);
 }
 
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,

@@ -84,8 +84,8 @@ static inline void collx_copy_claim(void *shared, size_t bytes)
  * whole lines. */
 static inline bool collx_copy_fetches(const struct collx_copier *copier, size_t bytes)
 {
-    return copier->ways.whole_lines ? bytes < COLLX_COPY_WHOLE
-                                    : !copier->streaming || bytes < COLLX_COPY_LARGE;
+    return bytes < COLLX_COPY_LARGE ||
+           (copier->ways.whole_lines ? bytes < COLLX_COPY_WHOLE : !copier->streaming);
 }
 
 /* Whether to claim what the next message of `bytes` bytes, in copies of `each`, is written to. */

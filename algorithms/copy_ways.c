@@ -133,6 +133,16 @@ IN_WHOLE_LINES(any)
 IN_WHOLE_LINES(wide_avx2)
 IN_WHOLE_LINES(wide_avx512)
 
+/* Without whole lines, and with them. */
+#define IN_PARTS_AND_WHOLE(wide_, stream_)                                                         \
+    {                                                                                              \
+        {.plain = plain, .wide = wide_, .stream = stream_},                                        \
+        {                                                                                          \
+            .plain = plain_or_string, .wide = wide_##_or_string, .stream = stream_,                \
+            .whole_lines = true                                                                    \
+        }                                                                                          \
+    }
+
 enum { ASKED = 1, DEMOTES = 2, IS_ZEN5 = 4 };
 
 static int ask_cpu(void)
@@ -165,20 +175,10 @@ static int traits_of_cpu(void)
 
 static struct collx_copy_ways of_cpu(void)
 {
-    /* By version, and whether in whole lines. */
     static const struct collx_copy_ways all[][2] = {
-        [COLLX_KERNELS_C] = {{.plain = plain, .wide = any, .stream = stream_sse2},
-                             {.plain = plain_or_string,
-                              .wide = any_or_string,
-                              .stream = stream_sse2}},
-        [COLLX_KERNELS_AVX2] = {{.plain = plain, .wide = wide_avx2, .stream = stream_avx2},
-                                {.plain = plain_or_string,
-                                 .wide = wide_avx2_or_string,
-                                 .stream = stream_avx2}},
-        [COLLX_KERNELS_AVX512] = {{.plain = plain, .wide = wide_avx512, .stream = stream_avx512},
-                                  {.plain = plain_or_string,
-                                   .wide = wide_avx512_or_string,
-                                   .stream = stream_avx512}},
+        [COLLX_KERNELS_C] = IN_PARTS_AND_WHOLE(any, stream_sse2),
+        [COLLX_KERNELS_AVX2] = IN_PARTS_AND_WHOLE(wide_avx2, stream_avx2),
+        [COLLX_KERNELS_AVX512] = IN_PARTS_AND_WHOLE(wide_avx512, stream_avx512),
     };
     const int64_t wanted = collx_option_number(COLLX_OPTION_WHOLE_LINES);
 
@@ -188,7 +188,6 @@ static struct collx_copy_ways of_cpu(void)
         wanted == COLLX_TRISTATE_AUTO ? traits & IS_ZEN5 : wanted == COLLX_TRISTATE_ON;
     struct collx_copy_ways ways = all[collx_reduce_version()][whole];
 
-    ways.whole_lines = whole;
     if (traits & DEMOTES)
         ways.demote = demote;
     /* A Zen 4 gains by it, an Emerald Rapids loses.  A Zen 3 gains from 1 KiB on; a Bcast of 256
