@@ -183,7 +183,7 @@ def each_copies_its_way(folder, variable):
     conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
     script = by_rank(folder, variable, "on", "off",
                      f"{conformance} --library libcollx bcast allreduce")
-    result = mpi.run(2, [script], {"COLLX_AT_ONCE": "on"}).expect()
+    result = mpi.run(2, [script], {"COLLX_AT_ONCE": "on", "COLLX_RETURN": "on"}).expect()
     check(len(re.findall(r"^area \S+ cases \d+ failures 0 ", result.out, re.M)) == 2, result.out)
 
 

@@ -152,7 +152,8 @@ class Runner:
                          "COLLX_AT_ONCE": "on",
                          # Whatever CPU this is.
                          "COLLX_RETURN": "on" if self.options.mpi == "openmpi" else "off",
-                         "COLLX_WHOLE_LINES": "on" if self.ranks % 2 else "off",
+                         "COLLX_WHOLE_LINES":
+                             "on" if self.ranks % 2 == (self.options.mpi == "openmpi") else "off",
                          **(GROUPS if algorithm.grouped() else {})}
             arguments += ["--library", "libcollx"]
             if trace:
