@@ -7,9 +7,8 @@
 #include <stdio.h>
 
 enum {
-    /* Each way has two turns of three calls.  The first of a turn finds the caches as another way
-     * has left them, and does not count. */
-    TURNS = 2,
+    /* A turn of a way.  The first call of it finds the caches as another way has left them, and
+     * does not count. */
     CALLS = 3,
     /* Two calls in a row that took half as long again as the best way are enough of one: with three
      * ways the trial would cost a program as much as a dozen of its calls. */
@@ -23,14 +22,18 @@ enum {
      * communicators that do not live long are spared the trying. */
     WARM = 1 << 18,
 };
-_Static_assert(TURNS *(CALLS - 1) == COLLX_TUNER_SAMPLES, "the calls that count");
 
 /* Counts ways that there are not, too: skip() leaves them out. */
-enum { TRIES = COLLX_TUNER_WAYS * TURNS * CALLS };
+enum { TRIES = COLLX_TUNER_WAYS * COLLX_TUNER_TURNS * CALLS };
 
 static unsigned way_of(unsigned try)
 {
     return try / CALLS % COLLX_TUNER_WAYS;
+}
+
+static unsigned turn_of(unsigned try)
+{
+    return try / CALLS / COLLX_TUNER_WAYS;
 }
 
 static struct collx_tuned *class_of(struct collx_tuner *tuner, size_t bytes)
@@ -51,11 +54,26 @@ static unsigned ways_of(const struct collx_tuner *tuner, size_t bytes)
     return ways ? ways : tuner->allowed;
 }
 
+/* What counts of a way: the worse one of its turns, as far as it had them, and the best call of
+ * that, since one may be disturbed.  What a way costs may depend on what was in the caches before,
+ * for many calls: a Bcast of 16 MiB was seen to take 0.44 ms in its first turn and 0.8 ever after
+ * the next. */
+static uint64_t figure(const struct collx_tuned *tuned, unsigned way)
+{
+    const uint64_t *took = tuned->took[way];
+    uint64_t worse = took[0];
+
+    for (unsigned turn = 1; turn < COLLX_TUNER_TURNS; turn++)
+        if (took[turn] < UINT64_MAX && took[turn] > worse)
+            worse = took[turn];
+    return worse;
+}
+
 /* Much slower than the best way so far. */
 static bool is_slow(const struct collx_tuned *tuned, uint64_t ns)
 {
     for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
-        if (ns / 3 * 2 > tuned->took[way][1])
+        if (ns / 3 * 2 > figure(tuned, way))
             return true;
     return false;
 }
@@ -64,7 +82,7 @@ static bool is_slow(const struct collx_tuned *tuned, uint64_t ns)
 static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsigned try)
 {
     const unsigned way = way_of(try);
-    uint64_t *took = tuned->took[way];
+    uint64_t *took = &tuned->took[way][turn_of(try)];
     uint64_t begin = UINT64_MAX, end = 0;
 
     for (int rank = 0; rank < tuner->team->size; rank++) {
@@ -78,13 +96,8 @@ static void account(struct collx_tuner *tuner, struct collx_tuned *tuned, unsign
     tuned->slow = is_slow(tuned, end - begin) ? tuned->slow + 1 : 0;
     if (tuned->slow == SLOW_CALLS)
         tuned->out |= (uint8_t)(1 << way);
-    if (try % CALLS == 0)
-        return;
-    /* The largest is still none: it makes room, and the new one goes where it belongs. */
-    int at = COLLX_TUNER_SAMPLES - 1;
-    for (; at > 0 && took[at - 1] > end - begin; at--)
-        took[at] = took[at - 1];
-    took[at] = end - begin;
+    if (try % CALLS > 0 && end - begin < *took)
+        *took = end - begin;
 }
 
 /* What would be tried next of ways that are out. */
@@ -92,15 +105,6 @@ static void skip(struct collx_tuned *tuned)
 {
     while (tuned->tries < TRIES && tuned->out >> way_of(tuned->tries) & 1)
         tuned->tries += CALLS - tuned->tries % CALLS;
-}
-
-/* What counts of a way: its second best call, since one may be disturbed, and another one lucky; of
- * one that was given up there may be one alone. */
-static uint64_t figure(const struct collx_tuned *tuned, unsigned way)
-{
-    const uint64_t *took = tuned->took[way];
-
-    return took[1] < UINT64_MAX ? took[1] : took[0];
 }
 
 /* For whoever wants to know why. */

@@ -22,7 +22,7 @@ struct collx_way {
 
 enum {
     COLLX_TUNER_WAYS = 4,
-    COLLX_TUNER_SAMPLES = 4, /* of each way */
+    COLLX_TUNER_TURNS = 2, /* of each way, some calls each */
     COLLX_TUNER_CLASSES = 16,
 };
 
@@ -37,8 +37,8 @@ struct collx_tuned {
     bool settled;
     uint8_t slow; /* calls in a row, of the way that is being tried, that were far too slow */
     uint8_t out;  /* bits of ways that were so too often to be tried on, or are none */
-    uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_SAMPLES]; /* ns, ascending */
-    uint64_t stamp[2]; /* ns: beginning and end of our last try */
+    uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_TURNS]; /* ns: the best call of each turn */
+    uint64_t stamp[2];                                  /* ns: beginning and end of our last try */
 };
 
 struct collx_tuner {

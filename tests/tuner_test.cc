@@ -107,6 +107,13 @@ TEST_F(Tuner, IsNotMisledByOneCallThatWasDisturbed)
     EXPECT_EQ(trial.last, 1u);
 }
 
+TEST_F(Tuner, IsNotMisledByATurnThatWasGoodOnce)
+{
+    trial.run(FIRST + TRIES / 2, 500, 600, 700);
+    trial.run(TRIES / 2 + 1, 650, 600, 700);
+    EXPECT_EQ(trial.last, 1u);
+}
+
 TEST_F(Tuner, LooksAgainAtWhatItHasGivenUp)
 {
     trial.run(FIRST + 6 + 2 + 2 + AGAIN, 1000, 9000, 9000);
