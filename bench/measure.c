@@ -20,7 +20,7 @@ struct task {
     MPI_Datatype type;
     int count;
     char *send, *receive;
-    int calls; /* so far, the same on all ranks: chooses the root */
+    int calls; /* the same on all ranks: chooses the root */
     bool kept; /* see struct manner */
 };
 
@@ -77,8 +77,8 @@ static double batch(struct task *task, int calls)
     double end[CALLS_MOST] = {0}, slowest[CALLS_MOST];
     int good = 0;
 
-    /* With more than one call the first is for the caches. */
-    for (int i = calls > 1 ? -1 : 0; i < calls; i++) {
+    /* The first does not count: it finds the caches as another route has left them. */
+    for (int i = -1; i < calls; i++) {
         bool late;
         if (!task->kept)
             renew(task);
@@ -220,6 +220,7 @@ static void one_round(struct point *point, const struct manner *manner, double *
         if (!route_counts(r, point->kind, point->bytes))
             continue;
         struct task task = task_of(point, &routes[r]);
+        task.calls = turn; /* where a batch has one call that counts, too, the root changes */
         if (turn == 1)
             check(&task);
         task.kept = manner->kept;
