@@ -21,19 +21,21 @@ size_t collx_shares_most(int ranks)
     return bytes < COLLX_INLINE ? COLLX_INLINE : bytes;
 }
 
-static size_t room_for(int ranks)
-{
-    return collx_line_up(collx_shares_most(ranks));
-}
-
 static size_t stride_for(int ranks)
 {
-    return sizeof(struct collx_share) + 2 * room_for(ranks);
+    return sizeof(struct collx_share) + collx_line_up(collx_shares_most(ranks));
+}
+
+static bool are_swapped(int ranks)
+{
+    return ranks == 2;
 }
 
 static size_t step_for(int ranks, int numa_nodes)
 {
-    return collx_numa_up((size_t)ranks * stride_for(ranks), numa_nodes);
+    const size_t shares = (size_t)ranks << !are_swapped(ranks);
+
+    return collx_numa_up(shares * stride_for(ranks), numa_nodes);
 }
 
 static unsigned char *first_table(void *memory, int numa_nodes)
@@ -68,10 +70,9 @@ void collx_shares_place(const struct collx_groups_plan *plan, const struct collx
     }
 }
 
-static struct collx_share *share_in(const struct collx_shares *shares, int group, int rank)
+static unsigned char *table_of(const struct collx_shares *shares, int group)
 {
-    return (struct collx_share *)(shares->memory + (size_t)group * shares->step +
-                                  (size_t)rank * shares->stride);
+    return shares->memory + (size_t)group * shares->step;
 }
 
 static void find_relayed(struct collx_shares *shares, const struct collx_team *team)
@@ -83,9 +84,7 @@ static void find_relayed(struct collx_shares *shares, const struct collx_team *t
     for (int rank = 0; rank < team->size; rank++)
         if (groups->of[rank] != groups->own && collx_allreduce_relays(index, members, outsider++))
             shares->relayed[shares->relays++] =
-                (struct collx_relayed){.from = share_in(shares, groups->of[rank], rank),
-                                       .to = share_in(shares, groups->own, rank),
-                                       .rank = rank};
+                (struct collx_relayed){.from = table_of(shares, groups->of[rank]), .rank = rank};
 }
 
 int collx_shares_init(struct collx_shares *shares, const struct collx_groups_plan *plan,
@@ -98,12 +97,12 @@ int collx_shares_init(struct collx_shares *shares, const struct collx_groups_pla
         .memory = first_table(memory, nodes),
         .stride = stride_for(team->size),
         .step = step_for(team->size, nodes),
-        .room = room_for(team->size),
+        .swapped = are_swapped(team->size),
     };
     shares->relayed = calloc((size_t)team->size, sizeof *shares->relayed);
     if (collx_groups_init(&shares->groups, plan, team) || !shares->relayed)
         return -ENOMEM;
-    shares->table = shares->memory + (size_t)shares->groups.own * shares->step;
+    shares->table = table_of(shares, shares->groups.own);
     find_relayed(shares, team);
     return 0;
 }
@@ -124,9 +123,11 @@ struct waiting {
 /* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
 static bool posted(const struct waiting *waiting, int group, int rank)
 {
-    return atomic_load_explicit(
-               &collx_share_flag(share_in(waiting->shares, group, rank), waiting->round)->value,
-               memory_order_relaxed) >= waiting->round;
+    const struct collx_shares *shares = waiting->shares;
+    const struct collx_share *share =
+        collx_share_in(shares, table_of(shares, group), rank, waiting->round);
+
+    return atomic_load_explicit(&share->flag.value, memory_order_relaxed) >= waiting->round;
 }
 
 /* Who has not come; and when all have, the relay that has not passed on what we wait for. */
@@ -152,7 +153,7 @@ void collx_shares_wait_long(struct collx_team *team, const struct collx_shares *
     struct waiting waiting = {shares, round, rank, team->size};
 
     collx_wait_long(team,
-                    &(struct collx_wait){.flag = collx_share_flag(share, round),
+                    &(struct collx_wait){.flag = &share->flag,
                                          .count = 1,
                                          .what = "Allreduce",
                                          .missing = is_missing,
@@ -165,9 +166,10 @@ void collx_shares_relay(struct collx_team *team, const struct collx_shares *shar
 {
     for (int i = 0; i < shares->relays; i++) {
         const struct collx_relayed *relayed = &shares->relayed[i];
-        collx_shares_wait(team, shares, relayed->from, relayed->rank, round);
-        memcpy(collx_share_data(shares, relayed->to, round, bytes),
-               collx_share_data(shares, relayed->from, round, bytes), bytes);
-        collx_flag_post(team, collx_share_flag(relayed->to, round), round);
+        struct collx_share *from = collx_share_in(shares, relayed->from, relayed->rank, round);
+        struct collx_share *to = collx_share_of(shares, relayed->rank, round);
+        collx_shares_wait(team, shares, from, relayed->rank, round);
+        memcpy(collx_share_data(to, bytes), collx_share_data(from, bytes), bytes);
+        collx_flag_post(team, &to->flag, round);
     }
 }

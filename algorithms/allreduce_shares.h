@@ -11,22 +11,18 @@
 #include "algorithms/allreduce_plan.h"
 #include "algorithms/numbered.h"
 
-/* A share that is longer takes so long to copy that the others have looked at its flag by then, and
- * its line is theirs again: where lines come fast it is not worth claiming. */
-enum { COLLX_SHARES_PROMPT = 1024 };
-
-/* Of one rank, in two rounds; what is longer than COLLX_INLINE goes on in numbered lines
- * (numbered.h) or lies in the data behind, `room` bytes for each round. */
+/* In one round; what is longer than COLLX_INLINE goes on in numbered lines (numbered.h) or lies in
+ * the data behind. */
 struct collx_share {
-    struct collx_flag line[2];
-    _Alignas(COLLX_LINE) struct collx_numbered more[2];
-    unsigned char data[];
+    struct collx_flag flag;
+    _Alignas(COLLX_LINE) struct collx_numbered more;
+    _Alignas(COLLX_LINE) unsigned char data[];
 };
 _Static_assert(sizeof(struct collx_share) % COLLX_LINE == 0, "data begins on a line");
 
-/* Another group's share, and its copy in ours, which we write. */
+/* `rank` is of another group, which has this table; in ours we write a copy of its shares. */
 struct collx_relayed {
-    struct collx_share *from, *to;
+    unsigned char *from;
     int rank;
 };
 
@@ -35,9 +31,9 @@ struct collx_shares {
     struct collx_groups groups;
     unsigned char *memory; /* a table for each group */
     unsigned char *table;  /* that of our own group */
-    size_t stride;         /* from one rank's share to the next one's */
+    size_t stride;         /* from one share to the next one */
     size_t step;           /* from one group's table to the next one's */
-    size_t room;           /* a multiple of COLLX_LINE */
+    bool swapped;          /* as between two ranks */
     struct collx_relayed *relayed;
     int relays;
 };
@@ -59,24 +55,27 @@ int collx_shares_init(struct collx_shares *shares, const struct collx_groups_pla
                       const struct collx_team *team, void *memory);
 void collx_shares_finish(struct collx_shares *shares);
 
-/* Where we find what `rank` contributes; of our own, where we put it. */
-static inline struct collx_share *collx_share_of(const struct collx_shares *shares, int rank)
+/* In a table, the share of `rank` in this round.  A rank has two, in turn; but two ranks have one
+ * each, and swap them after each round: whoever has read a share writes there next. */
+static inline struct collx_share *collx_share_in(const struct collx_shares *shares,
+                                                 unsigned char *table, int rank, uint64_t round)
 {
-    return (struct collx_share *)(shares->table + (size_t)rank * shares->stride);
+    const unsigned index = ((unsigned)rank << !shares->swapped) ^ (round & 1);
+
+    return (struct collx_share *)(table + index * shares->stride);
 }
 
-static inline struct collx_flag *collx_share_flag(struct collx_share *share, uint64_t round)
+/* Where we find what `rank` contributes; of our own, where we put it. */
+static inline struct collx_share *collx_share_of(const struct collx_shares *shares, int rank,
+                                                 uint64_t round)
 {
-    return &share->line[round & 1];
+    return collx_share_in(shares, shares->table, rank, round);
 }
 
 /* Where a vector of `bytes` bytes lies in it. */
-static inline unsigned char *collx_share_data(const struct collx_shares *shares,
-                                              struct collx_share *share, uint64_t round,
-                                              size_t bytes)
+static inline unsigned char *collx_share_data(struct collx_share *share, size_t bytes)
 {
-    return bytes <= COLLX_INLINE ? share->line[round & 1].payload
-                                 : share->data + (round & 1) * shares->room;
+    return bytes <= COLLX_INLINE ? share->flag.payload : share->data;
 }
 
 /* Wait for a share of `rank`, in whatever table, where polling it has not been enough. */
@@ -86,7 +85,7 @@ void collx_shares_wait_long(struct collx_team *team, const struct collx_shares *
 static inline void collx_shares_wait(struct collx_team *team, const struct collx_shares *shares,
                                      struct collx_share *share, int rank, uint64_t round)
 {
-    if (__builtin_expect(!collx_spin_for(team, collx_share_flag(share, round), round), 0))
+    if (__builtin_expect(!collx_spin_for(team, &share->flag, round), 0))
         collx_shares_wait_long(team, shares, share, rank, round);
 }
 
@@ -95,10 +94,9 @@ static inline void collx_shares_put_numbered(const struct collx_team *team,
                                              const struct collx_shares *shares, uint64_t round,
                                              const unsigned char *from, size_t bytes)
 {
-    struct collx_share *own = collx_share_of(shares, team->rank);
+    struct collx_share *own = collx_share_of(shares, team->rank, round);
 
-    collx_numbered_put(team, collx_share_flag(own, round), &own->more[round & 1], round, from,
-                       bytes);
+    collx_numbered_put(team, &own->flag, &own->more, round, from, bytes);
 }
 
 /* Likewise: wait for that of `rank`, and copy it together. */
@@ -106,43 +104,51 @@ static inline void collx_shares_get_numbered(struct collx_team *team,
                                              const struct collx_shares *shares, int rank,
                                              uint64_t round, unsigned char *to, size_t bytes)
 {
-    struct collx_share *share = collx_share_of(shares, rank);
+    struct collx_share *share = collx_share_of(shares, rank, round);
 
     collx_shares_wait(team, shares, share, rank, round);
-    collx_numbered_get(team, collx_share_flag(share, round), &share->more[round & 1], round, rank,
-                       "Allreduce", to, bytes);
+    collx_numbered_get(team, &share->flag, &share->more, round, rank, "Allreduce", to, bytes);
 }
 
 /* Copy what we relay in this round, each when it is there. */
 void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
                         size_t bytes);
 
-/* Claim our own share's slot of the next round, for `bytes` bytes, which `copier` has copied. */
+/* Whether to claim what we write in the next round.  Swapped, it is what we have just read: where
+ * lines move to who reads them (copy.h) they are ours by now. */
+static inline bool collx_shares_are_claimed(const struct collx_shares *shares,
+                                            const struct collx_copier *copier)
+{
+    return !shares->swapped || !copier->ways.returnable;
+}
+
+/* Claim our own share of the next round, for `bytes` bytes, which `copier` has copied. */
 static inline void collx_shares_claim(const struct collx_team *team,
                                       const struct collx_shares *shares,
                                       const struct collx_copier *copier, uint64_t round,
                                       size_t bytes)
 {
-    struct collx_share *own = collx_share_of(shares, team->rank);
+    struct collx_share *own = collx_share_of(shares, team->rank, round + 1);
 
     /* We read as much as we write, and both want their lines. */
-    if (!collx_copy_claims(copier, 2 * bytes, bytes))
+    if (!collx_shares_are_claimed(shares, copier) || !collx_copy_claims(copier, 2 * bytes, bytes))
         return;
-    if (!copier->returned || bytes <= COLLX_SHARES_PROMPT)
-        collx_claim_line(team, &collx_share_flag(own, round + 1)->claimed);
+    collx_claim_line(team, &own->flag.claimed);
     if (bytes > COLLX_INLINE)
-        collx_claim(team, collx_share_data(shares, own, round + 1, bytes), bytes);
+        collx_claim(team, collx_share_data(own, bytes), bytes);
 }
 
 static inline void collx_shares_claim_numbered(const struct collx_team *team,
-                                               const struct collx_shares *shares, uint64_t round,
+                                               const struct collx_shares *shares,
+                                               const struct collx_copier *copier, uint64_t round,
                                                size_t bytes)
 {
-    struct collx_share *own = collx_share_of(shares, team->rank);
+    struct collx_share *own = collx_share_of(shares, team->rank, round + 1);
 
-    round++;
-    collx_claim_line(team, &collx_share_flag(own, round)->claimed);
-    collx_numbered_claim(team, &own->more[round & 1], bytes);
+    if (!collx_shares_are_claimed(shares, copier))
+        return;
+    collx_claim_line(team, &own->flag.claimed);
+    collx_numbered_claim(team, &own->more, bytes);
 }
 
 #endif

@@ -5,13 +5,16 @@
  * Small.  Round e = 1, 2, …:
  *   1. copy what we contribute into our own share, slot e mod 2, post e beside it
  *   2. in groups: wait for e in each share that we relay, copy it into our group's table, post e
- *   3. wait for e in everybody's share, in our group's table; combine all of them into the result;
- *      of two ranks: return the lines of the other's (copy.h)
+ *   3. wait for e in everybody's share, in our group's table; combine all of them into the result
  *   4. claim our own share's other slot, so that (1) has not to fetch its lines from those who have
  *      read there
  * Two slots are enough: who posts e has finished with (3) of round e - 1, so who has seen e from
  * everybody may overwrite what was read in round e - 1, and does so in round e + 1.  That is as
  * true of what a relay writes: it has seen e from everybody in (3).
+ *
+ * Two ranks have two slots together, and swap them after each round: each writes e + 1 where it has
+ * read e, when it has finished with that, into lines that are in its caches.  So nobody may read
+ * its own share: once it is posted, the other one may be there with the next.
  *
  * Flat, vectors of a few lines go in numbered ones (numbered.h): then (1) posts after the first,
  * and (3) copies each share together before it combines.
@@ -31,8 +34,6 @@
 #include <stdlib.h>
 
 enum {
-    /* Of two ranks on two CPUs longer vectors are faster by halves: 16 KiB take 2.9 us, not 3.5. */
-    SMALL_OF_TWO = 8192,
     /* Bytes for one share that has come in numbered lines: whole ones. */
     GATHERED = (COLLX_NUMBERED_MOST + COLLX_LINE_LEAST - 1) / COLLX_LINE_LEAST * COLLX_LINE_LEAST,
 };
@@ -43,7 +44,7 @@ struct allreduce {
     struct collx_team *team;
     struct collx_shares shares;
     uint64_t round;
-    size_t small_bytes; /* up to here small; else large, but for what is_small() says */
+    size_t small_bytes; /* up to here small */
     struct collx_allreduce_work work;
     struct collx_copier copier;
     struct collx_allreduce_pipe pipe;
@@ -54,12 +55,12 @@ struct allreduce {
 static inline const void *operand(struct allreduce *state, int rank, uint64_t round, size_t bytes,
                                   const void *mine)
 {
-    struct collx_share *share = collx_share_of(&state->shares, rank);
+    struct collx_share *share = collx_share_of(&state->shares, rank, round);
 
     if (rank == state->team->rank)
         return mine;
     collx_shares_wait(state->team, &state->shares, share, rank, round);
-    return collx_share_data(&state->shares, share, round, bytes);
+    return collx_share_data(share, bytes);
 }
 
 /* Combine what state->work.from has of everybody, unless there has been an error. */
@@ -76,15 +77,6 @@ static int combine_all(struct allreduce *state, struct collx_call *call, int err
     return error;
 }
 
-/* Of two ranks: the other's share has been read. */
-static inline void give_back(struct allreduce *state, uint64_t round, size_t bytes)
-{
-    struct collx_share *share = collx_share_of(&state->shares, !state->team->rank);
-
-    collx_return(&state->copier, collx_share_flag(share, round),
-                 collx_share_data(&state->shares, share, round, bytes), bytes);
-}
-
 /* Compiled for each, since being flat should cost no look at what else could be. */
 static inline __attribute__((always_inline)) int run_small(struct allreduce *state,
                                                            struct collx_call *call, bool in_groups)
@@ -93,36 +85,40 @@ static inline __attribute__((always_inline)) int run_small(struct allreduce *sta
     struct collx_shares *shares = &state->shares;
     const size_t bytes = call->bytes;
     const uint64_t round = ++state->round;
-    struct collx_share *share = collx_share_of(shares, team->rank);
-    unsigned char *own = collx_share_data(shares, share, round, bytes);
+    struct collx_share *share = collx_share_of(shares, team->rank, round);
+    unsigned char *own = collx_share_data(share, bytes);
+    unsigned char *mine = (unsigned char *)(uintptr_t)call->sbuf;
     int error = 0;
 
-    if (!call->contiguous) /* 1 */
-        error = team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, own);
-    else if (bytes <= COLLX_INLINE)
-        collx_copy_small(own, call->sbuf, bytes);
+    if (!call->contiguous) { /* 1 */
+        mine = state->work.operand;
+        error = team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, mine);
+    }
+    if (bytes <= COLLX_INLINE)
+        collx_copy_small(own, mine, bytes);
+    else if (shares->swapped)
+        state->copier.ways.wide(own, mine, bytes);
     else
-        collx_copy_in(&state->copier, own, call->sbuf, bytes);
-    collx_post_copied(team, &state->copier, collx_share_flag(share, round), round, bytes);
+        collx_copy_in(&state->copier, own, mine, bytes);
+    collx_flag_post(team, &share->flag, round);
     if (in_groups)
         collx_shares_relay(team, shares, round, bytes); /* 2 */
 
     if (call->reduce && call->contiguous) { /* 3 */
         /* Our own operand is read where it came from: what has just been stored is on its way.  But
          * in place, that may be overwritten before its turn comes. */
-        const void *mine = call->sbuf == call->rbuf && team->rank > 1 ? own : call->sbuf;
+        if (mine == call->rbuf && team->rank > 1)
+            mine = own;
         const void *left = operand(state, 0, round, bytes, mine);
         for (int rank = 1; rank < team->size; rank++) {
             call->reduce(left, operand(state, rank, round, bytes, mine), call->rbuf,
                          (size_t)call->count);
             left = call->rbuf;
         }
-        if (team->size == 2)
-            give_back(state, round, bytes);
     } else {
         for (int rank = 0; rank < team->size; rank++)
             state->work.from[rank] =
-                (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, own);
+                (unsigned char *)(uintptr_t)operand(state, rank, round, bytes, mine);
         error = combine_all(state, call, error);
     }
     collx_shares_claim(team, shares, &state->copier, round, bytes); /* 4 */
@@ -163,7 +159,7 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
     } else {
         error = combine_all(state, call, error);
     }
-    collx_shares_claim_numbered(team, shares, round, bytes); /* 4 */
+    collx_shares_claim_numbered(team, shares, &state->copier, round, bytes); /* 4 */
     return error;
 }
 
@@ -192,17 +188,10 @@ static int run_large(struct allreduce *state, struct collx_call *call)
     return error;
 }
 
-/* Where waiting means to let another rank have the CPU, one wait is better than two. */
-static inline bool is_small(const struct allreduce *state, size_t bytes)
-{
-    return __builtin_expect(bytes <= state->small_bytes, 1) ||
-           (state->team->crowded && bytes <= collx_shares_most(state->team->size));
-}
-
 static inline __attribute__((always_inline)) int run(struct allreduce *state,
                                                      struct collx_call *call, bool in_groups)
 {
-    if (!is_small(state, call->bytes))
+    if (__builtin_expect(call->bytes > state->small_bytes, 0))
         return run_large(state, call);
     if (!in_groups && collx_numbered_suits(state->team, call->bytes))
         return run_numbered(state, call);
@@ -312,7 +301,7 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
         collx_allreduce_shm_detach(state);
         return -ENOMEM;
     }
-    state->small_bytes = team->size == 2 ? SMALL_OF_TWO : collx_shares_most(team->size);
+    state->small_bytes = collx_shares_most(team->size);
     void *rings =
         (char *)memory +
         collx_shares_space(&plan, team->size, collx_places_numa_nodes(team->places, team->size));

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 
 namespace
 {
@@ -31,8 +32,9 @@ class Team
             team.places = places.data();
             views_.push_back(shares_view_create(&plan, &team, memory_));
             for (int other = 0; other < size; other++)
-                EXPECT_LT(static_cast<const char *>(shares_view_of(views_[rank], other)),
-                          static_cast<char *>(memory_) + space);
+                for (uint64_t round : {0, 1})
+                    EXPECT_LT(static_cast<const char *>(shares_view_of(views_[rank], other, round)),
+                              static_cast<char *>(memory_) + space);
         }
     }
     Team(const Team &) = delete;
@@ -56,7 +58,7 @@ class Team
         };
 
         for (int rank = 0; rank < size; rank++) {
-            const void *own = shares_view_of(views_[rank], rank);
+            const void *own = shares_view_of(views_[rank], rank, 0);
             EXPECT_TRUE(writer.emplace(own, rank).second) << "two ranks write " << rank << "'s";
             owner[own] = rank;
         }
@@ -73,12 +75,22 @@ class Team
         }
         for (int rank = 0; rank < size; rank++)
             for (int other = 0; other < size; other++) {
-                const void *share = shares_view_of(views_[rank], other);
+                const void *share = shares_view_of(views_[rank], other, 0);
                 EXPECT_EQ(owner.at(share), other) << "what rank " << rank << " reads";
                 if (writer.at(share) != rank)
                     reads(rank, share);
             }
         return far;
+    }
+
+    /* Where everybody finds what `rank` contributes in this round. */
+    const void *share(int rank, uint64_t round) const
+    {
+        const void *share = shares_view_of(views_[0], rank, round);
+
+        for (const shares_view *view : views_)
+            EXPECT_EQ(share, shares_view_of(view, rank, round));
+        return share;
     }
 
   private:
@@ -117,6 +129,25 @@ TEST(AllreducePlan, IsFlatWhereThereIsNothingToShare)
     check_flat(collx_allreduce_plan_choose);
     for (const Places &places : undivided())
         Team(places, plan_of(places)).check(places);
+}
+
+/* Whoever has read a share writes there next.  Of more ranks several read it: each has two. */
+TEST(AllreducePlan, TwoRanksSwapTheirShares)
+{
+    for (int size : {2, 3, 8}) {
+        const Places places = ranks_on(size, 1, 1, size);
+        const Team team(places, plan_of(places));
+        std::set<const void *> all;
+
+        for (int rank = 0; rank < size; rank++)
+            for (uint64_t round : {1, 2}) {
+                const void *share = team.share(rank, round);
+                all.insert(share);
+                EXPECT_EQ(share, team.share(rank, round + 2));
+                EXPECT_EQ(size == 2, share == team.share(!rank, round + 1)) << size;
+            }
+        EXPECT_EQ(size == 2 ? 2u : 2u * static_cast<unsigned>(size), all.size());
+    }
 }
 
 /* Each group takes memory. */

@@ -51,7 +51,7 @@ static void shares_begin(struct collx_team *team, void *memory, const unsigned c
     struct collx_shares shares;
 
     if (!collx_shares_init(&shares, &flat, team, memory))
-        begin(team, collx_share_flag(collx_share_of(&shares, 0), 1), from);
+        begin(team, &collx_share_of(&shares, 0, 1)->flag, from);
     collx_shares_finish(&shares);
 }
 

@@ -32,18 +32,20 @@ void shares_view_destroy(struct shares_view *view)
     free(view);
 }
 
-const void *shares_view_of(const struct shares_view *view, int rank)
+const void *shares_view_of(const struct shares_view *view, int rank, uint64_t round)
 {
-    return collx_share_of(&view->shares, rank);
+    return collx_share_of(&view->shares, rank, round);
 }
 
 bool shares_view_relayed(const struct shares_view *view, int i, int *rank, const void **from,
                          const void **to)
 {
-    if (i >= view->shares.relays)
+    const struct collx_shares *shares = &view->shares;
+
+    if (i >= shares->relays)
         return false;
-    *rank = view->shares.relayed[i].rank;
-    *from = view->shares.relayed[i].from;
-    *to = view->shares.relayed[i].to;
+    *rank = shares->relayed[i].rank;
+    *from = collx_share_in(shares, shares->relayed[i].from, *rank, 0);
+    *to = collx_share_of(shares, *rank, 0);
     return true;
 }

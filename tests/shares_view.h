@@ -18,10 +18,10 @@ struct shares_view *shares_view_create(const struct collx_groups_plan *plan,
                                        const struct collx_team *team, void *memory);
 void shares_view_destroy(struct shares_view *view);
 
-/* Where it finds what `rank` contributes. */
-const void *shares_view_of(const struct shares_view *view, int rank);
+/* Where it finds what `rank` contributes in this round. */
+const void *shares_view_of(const struct shares_view *view, int rank, uint64_t round);
 
-/* What it relays, one after the other; false: no more. */
+/* What it relays in even rounds, one after the other; false: no more. */
 bool shares_view_relayed(const struct shares_view *view, int i, int *rank, const void **from,
                          const void **to);
 #ifdef __cplusplus

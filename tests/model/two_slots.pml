@@ -1,36 +1,37 @@
 /* All tell all something, in two slots in turn: Allreduce of small vectors (run_small of
  * algorithms/allreduce_shm.c), which reads each slot when its flag is there, and algorithms/meet.h
  * (MEET), which waits for all flags first, and what has been told may be read until the next round.
+ * SWAPPED: two ranks have two slots together, and swap them after each round.
  *
  * LINED: what is told in a round goes on in a numbered line beside that of the flag, or does not, as
  * Spin likes (algorithms/numbered.h).
  *
- * Of two ranks, each returns what it has read of the other's.
+ * What is read is what was told in this round, and nobody overwrites what may still be read.
  *
- * What is read is what was told in this round, and nobody overwrites what may still be read or
- * returned.
- *
- * ok: RANKS=2 CALLS=6
+ * ok: RANKS=2 CALLS=6 SWAPPED
  * ok: RANKS=3 CALLS=4
  * ok: RANKS=4 CALLS=3
- * ok: RANKS=2 CALLS=6 LINED
+ * ok: RANKS=2 CALLS=6 SWAPPED LINED
  * ok: RANKS=3 CALLS=3 LINED
  * ok: RANKS=2 CALLS=6 MEET
  * ok: RANKS=3 CALLS=4 MEET
  * ok: RANKS=4 CALLS=3 MEET
  * fails: assertion: RANKS=2 CALLS=3 RELAXED_POST
  * fails: assertion: RANKS=2 CALLS=3 RELAXED_WAIT
+ * fails: assertion: RANKS=2 CALLS=3 SWAPPED RELAXED_POST
+ * fails: assertion: RANKS=2 CALLS=3 SWAPPED RELAXED_WAIT
  * fails: assertion: RANKS=2 CALLS=3 ONE_SLOT
  * fails: assertion: RANKS=3 CALLS=3 ONE_SLOT MEET
+ * fails: assertion: RANKS=2 CALLS=3 SWAPPED OWN_SHARE   a rank reads what it has told itself
+ * fails: assertion: RANKS=2 CALLS=3 SWAPPED MEET        likewise, and as late as in the next round
  * fails: assertion: RANKS=2 CALLS=3 POST_FIRST    the flag is posted before the data is there
  * fails: assertion: RANKS=3 CALLS=3 NOT_ALL       the last rank is not waited for
  * fails: assertion: RANKS=3 CALLS=4 BOOLEAN       flags tell that a slot is full, not of which round
- * fails: assertion: RANKS=2 CALLS=4 RETURN_LATE   what has been read is returned in the next round
  * fails: assertion: RANKS=2 CALLS=3 LINED ONE_SLOT
  * fails: assertion: RANKS=2 CALLS=2 LINED FLAG_ALONE    nobody looks at the line's number
  * fails: assertion: RANKS=2 CALLS=2 LINED LINE_FIRST    the line is numbered before its data is there
  */
-#ifdef ONE_SLOT
+#if defined ONE_SLOT || defined SWAPPED
 #define SLOTS 1
 #else
 #define SLOTS 2
@@ -50,7 +51,23 @@ byte line[SHARES];
 
 byte data[SHARES];
 #define TORN 255
+#ifdef SWAPPED
+#define slot(rank) ((rank + round) % 2)
+/* What is overwritten is of the round before; the other one told it, and this rank alone reads it. */
+#define free_to_write(kind) assert(knows[_pid].seen[kind * RANKS + _pid] >= round - 1)
+#else
 #define slot(rank) ((rank) * SLOTS + round % SLOTS)
+#define free_to_write(kind) \
+    if \
+    :: round > SLOTS -> all_seen(_pid, kind, round - SLOTS) \
+    :: else \
+    fi
+#endif
+#if defined SWAPPED && !defined OWN_SHARE && !defined MEET
+#define is_read(rank) (rank != _pid)
+#else
+#define is_read(rank) true
+#endif
 #define number(rank) (SHARES + slot(rank))
 #ifdef NOT_ALL
 #define TOLD (RANKS - 1)
@@ -68,11 +85,7 @@ inline tell()
 #ifdef POST_FIRST
     post(_pid, slot(_pid), round);
 #endif
-    /* What was in this slot nobody reads any more. */
-    if
-    :: round > SLOTS -> all_seen(_pid, 0, round - SLOTS)
-    :: else
-    fi;
+    free_to_write(0); /* nobody reads what was in this slot any more */
     data[slot(_pid)] = TORN;
     d_step {
         data[slot(_pid)] = round;
@@ -101,10 +114,7 @@ inline tell_line()
 #ifdef LINE_FIRST
         post(_pid, number(_pid), round);
 #endif
-        if
-        :: round > SLOTS -> all_seen(_pid, 1, round - SLOTS)
-        :: else
-        fi;
+        free_to_write(1);
         line[slot(_pid)] = TORN;
         d_step {
             line[slot(_pid)] = round;
@@ -139,7 +149,7 @@ inline listen(rank)
 
 inline use(rank)
 {
-    assert(knows[_pid].written[rank] >= round && data[slot(rank)] == round)
+    assert(!is_read(rank) || (knows[_pid].written[rank] >= round && data[slot(rank)] == round))
 }
 
 active [RANKS] proctype rank()
@@ -150,12 +160,6 @@ active [RANKS] proctype rank()
     :: round < CALLS ->
         round++;
         tell();
-#ifdef RETURN_LATE
-        if
-        :: round > 1 -> give_back(data[(1 - _pid) * SLOTS + (round - 1) % SLOTS])
-        :: else
-        fi;
-#endif
 #ifdef LINED
         choose();
         tell_line();
@@ -179,9 +183,6 @@ active [RANKS] proctype rank()
         :: other < RANKS -> use(other); other++
         :: else -> break
         od;
-#endif
-#if RANKS == 2 && !defined RETURN_LATE
-        give_back(data[slot(1 - _pid)]);
 #endif
 #ifdef LINED
         knows[_pid].seen[RANKS + _pid] = round;
