@@ -174,15 +174,15 @@ static void pass_chunk(struct collx_group_rings *rings, int root, void *buf, siz
         const bool leads = home != groups->own && me == 0;
         const struct collx_ring *from = leads ? &rings->ring[home] : own;
         wait_for(&waiting, &from->slot[collx_ring_slot(from, e)], e);
-        collx_ring_get(from, e, buf, bytes, &own->copier);
+        collx_ring_get(from, collx_ring_slot(from, e), buf, bytes, &own->copier);
         writes = leads && groups->members[groups->own] > 1;
         /* From where it is in a cache. */
         if (!buf || collx_copy_out_is_past(&own->copier))
-            source = collx_ring_at(from, e, bytes);
+            source = collx_ring_at(from, collx_ring_slot(from, e), bytes);
     }
     if (writes) {
         make_room(rings, &waiting);
-        collx_ring_put(team, own, e, source, bytes); /* 3 */
+        collx_ring_put(team, own, e, collx_ring_slot(own, e), source, bytes, false); /* 3 */
     }
     if (home == groups->own)
         rings->guests = e;

@@ -1,10 +1,10 @@
 /* A ring of slots in shared memory, through which a root passes chunks to all others.
  *
  * Chunks are numbered, e = 1, 2, …, over all calls that went through a ring; every rank counts
- * alike, since the size of a message is equal on all ranks.  Chunk e is in slot e mod SLOTS,
- * whoever the root is.  For each chunk
+ * alike, since the size of a message is equal on all ranks.  A chunk lies in a slot, or in several
+ * in a row, of which the first one's flag counts.  For each
  *
- *   root:    1. wait until every rank has finished with chunk e - SLOTS, which had this slot
+ *   root:    1. wait until every rank has finished with what had these slots before
  *            2. copy the chunk in, post e beside it
  *   others:  3. wait for e in the slot, copy out; one that is alone returns the lines (copy.h)
  *   all:     4. post in one's own flag that one has finished with chunk e
@@ -15,9 +15,16 @@
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
  * and looks at their flags only then.
  *
- * In a ring for short messages it is in slot e * STEP mod SLOTS.  Who reads a slot makes its CPU
- * fetch what follows in memory, too, and that shall not be what a root has just claimed: it is
- * the slot of three chunks before.  Long messages, of many chunks, gain by being fetched ahead.
+ * Messages lie in the ring one behind the other, whoever the root is; but between two ranks the
+ * ring may *swing*: those of rank 0 go forward from where the last one of rank 0 ended, or the last
+ * one of rank 1 began, and those of rank 1 end there, and go backward.  So when the root changes,
+ * it writes where it has just read: there it need not wait in (1), the lines are in its caches, and
+ * nobody has to return them.  As long as it does not change, the ring is one as any other, and so
+ * it is for a message that goes round it more than once.
+ *
+ * In a ring for short messages slots that follow each other are STEP apart.  Who reads a slot makes
+ * its CPU fetch what follows in memory, too, and that shall not be what a root has just claimed: it
+ * is the slot of three chunks before.  Long messages, of many chunks, gain by being fetched ahead.
  *
  * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself; one of a few times as
  * many may go on in numbered lines (numbered.h).  Beside the flag of a long one is whether its
@@ -28,25 +35,29 @@
 
 #include "algorithms/numbered.h"
 
-/* For small messages, and for chunks of long ones; fewer and longer ones where CPUs write whole
- * lines (copy_ways.h). */
+/* Slots, and bytes of one: for small messages, for chunks of long ones, and for those in a ring
+ * that swings.  There even short chunks lie side by side, so that their reader's CPU fetches the
+ * second one ahead; elsewhere it would do so while the root still writes there. */
 enum {
     COLLX_SMALL_SLOTS = 16,
     COLLX_SMALL_BYTES = 4096,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
-    COLLX_WHOLE_SLOTS = 16,
-    COLLX_WHOLE_BYTES = 16384,
+    COLLX_SWING_SLOTS = 64,
+    COLLX_SWING_BYTES = 4096,
     COLLX_SMALL_STEP = 5,
+    /* Chunks where CPUs write whole lines (copy_ways.h). */
+    COLLX_WHOLE_BYTES = 16384,
 };
 _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
                    (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0 &&
-                   (COLLX_WHOLE_SLOTS & (COLLX_WHOLE_SLOTS - 1)) == 0,
+                   (COLLX_SWING_SLOTS & (COLLX_SWING_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
-_Static_assert(COLLX_WHOLE_SLOTS <= COLLX_LARGE_SLOTS &&
-                   COLLX_WHOLE_SLOTS * COLLX_WHOLE_BYTES <= COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
-               "the large ring has room for either");
+_Static_assert(COLLX_SMALL_SLOTS <= COLLX_SWING_SLOTS && COLLX_LARGE_SLOTS <= COLLX_SWING_SLOTS,
+               "collx_ring.used has one for each");
+_Static_assert(COLLX_SWING_SLOTS *COLLX_SWING_BYTES == COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
+               "one that swings needs more memory for flags alone");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
@@ -56,8 +67,14 @@ struct collx_ring {
                                    * whether it returns lines */
     uint64_t chunk;               /* the last one that we have finished with */
     uint64_t all_done;            /* every rank has finished with this one, as far as we know */
-    uint64_t rooted;              /* the first one of the last message of which we were the root */
+    /* The last chunk that was in each slot; 0, if nobody but us has read there. */
+    uint64_t used[COLLX_SWING_SLOTS];
+    uint64_t place;  /* of the next message of rank 0: slots forward from the beginning */
+    uint64_t rooted; /* of the last message of which we were the root */
     unsigned slots, bytes, step;
+    unsigned most; /* bytes of the longest chunks; to be set by the user, if they are longer */
+    bool swings;   /* to be set by the user, of two ranks */
+    bool was_root; /* of the last message */
     struct collx_copier copier;
 };
 
@@ -73,8 +90,10 @@ static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes,
 static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks,
                                     unsigned slots, unsigned bytes, bool lined)
 {
-    *ring =
-        (struct collx_ring){.slots = slots, .bytes = bytes, .step = lined ? COLLX_SMALL_STEP : 1};
+    *ring = (struct collx_ring){.slots = slots,
+                                .bytes = bytes,
+                                .step = lined ? COLLX_SMALL_STEP : 1,
+                                .most = COLLX_LARGE_BYTES};
     collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
@@ -84,39 +103,41 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
     return ring->data + (size_t)slots * bytes;
 }
 
-static inline unsigned collx_ring_slot(const struct collx_ring *ring, uint64_t e)
+static inline unsigned collx_ring_slot(const struct collx_ring *ring, uint64_t place)
 {
-    return (unsigned)e * ring->step & (ring->slots - 1);
+    return (unsigned)place * ring->step & (ring->slots - 1);
 }
 
-/* Where chunk e lies, of `bytes` bytes. */
-static inline unsigned char *collx_ring_at(const struct collx_ring *ring, uint64_t e, size_t bytes)
+/* Where a chunk of `bytes` bytes lies, from slot `at` on. */
+static inline unsigned char *collx_ring_at(const struct collx_ring *ring, unsigned at, size_t bytes)
 {
-    unsigned at = collx_ring_slot(ring, e);
-
     return bytes <= COLLX_INLINE ? ring->slot[at].payload : ring->data + (size_t)at * ring->bytes;
 }
 
-/* 2.  `from` NULL: of a root without memory; zeros then. */
+/* 2.  `from` NULL: of a root without memory; zeros then.  `here`: these are lines that this rank
+ * has read last. */
 static inline void collx_ring_put(const struct collx_team *team, struct collx_ring *ring,
-                                  uint64_t e, const void *from, size_t bytes)
+                                  uint64_t e, unsigned at, const void *from, size_t bytes,
+                                  bool here)
 {
-    unsigned char *data = collx_ring_at(ring, e, bytes);
+    unsigned char *data = collx_ring_at(ring, at, bytes);
 
     if (!from)
         memset(data, 0, bytes);
     else if (bytes <= COLLX_INLINE)
         collx_copy_small(data, from, bytes);
+    else if (here)
+        ring->copier.ways.wide(data, from, bytes);
     else
         collx_copy_in(&ring->copier, data, from, bytes);
-    collx_post_copied(team, &ring->copier, &ring->slot[collx_ring_slot(ring, e)], e, bytes);
+    collx_post_copied(team, &ring->copier, &ring->slot[at], e, bytes);
 }
 
-/* 3, when e is there.  `to` NULL: of a rank without memory; to nowhere. */
-static inline void collx_ring_get(const struct collx_ring *ring, uint64_t e, void *to, size_t bytes,
-                                  const struct collx_copier *copier)
+/* 3, when it is there.  `to` NULL: of a rank without memory; to nowhere. */
+static inline void collx_ring_get(const struct collx_ring *ring, unsigned at, void *to,
+                                  size_t bytes, const struct collx_copier *copier)
 {
-    const unsigned char *data = collx_ring_at(ring, e, bytes);
+    const unsigned char *data = collx_ring_at(ring, at, bytes);
 
     if (!to)
         return;
@@ -141,12 +162,12 @@ static inline uint64_t collx_ring_done(const struct collx_ring *ring, int ranks)
 
 /* Of the only reader: return a chunk, if it is worth it, and tell the root whether we do. */
 static inline void collx_ring_return(const struct collx_team *team, struct collx_ring *ring,
-                                     uint64_t e, size_t bytes)
+                                     unsigned at, size_t bytes)
 {
     if (bytes < COLLX_COPY_RETURNED)
         return;
-    if (ring->slot[collx_ring_slot(ring, e)].payload[0])
-        collx_copy_return(&ring->copier, collx_ring_at(ring, e, bytes), bytes);
+    if (ring->slot[at].payload[0])
+        collx_copy_return(&ring->copier, collx_ring_at(ring, at, bytes), bytes);
     /* Relaxed, as where it is read: results do not depend on it. */
     __atomic_store_n(&ring->done[team->rank].payload[0], ring->copier.returns, __ATOMIC_RELAXED);
 }
@@ -158,89 +179,144 @@ static inline bool collx_ring_lined(const struct collx_team *team, const struct 
     return ring->lines && collx_numbered_suits(team, bytes);
 }
 
-/* 1 to 4 for one chunk, from or to `buf`; NULL, of a rank without memory: from or to nowhere. */
-static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
-                                         void *buf, size_t bytes)
-{
-    static const unsigned char zeros[COLLX_NUMBERED_MOST];
-    const uint64_t e = ++ring->chunk;
-    const unsigned at = collx_ring_slot(ring, e);
-    const bool lined = collx_ring_lined(team, ring, bytes);
+/* Of a message: what all chunks have in common but the last, which may be shorter. */
+struct collx_ring_cut {
+    size_t each;     /* bytes */
+    unsigned slots;  /* of a chunk */
+    uint64_t chunks; /* how many */
+    uint64_t first;  /* place of the first one */
+    bool swings;     /* it goes where its root has read, if that one has just done so */
+};
 
-    if (team->rank == root) {
-        if (e > ring->all_done + ring->slots) { /* 1 */
-            uint64_t least = e - ring->slots;
-            collx_wait_others(team, ring->done, sizeof *ring->done, least, "Bcast");
-            ring->all_done = collx_ring_done(ring, team->size);
-            if (team->size == 2)
-                ring->copier.returned =
-                    __atomic_load_n(&ring->done[!root].payload[0], __ATOMIC_RELAXED);
-        }
-        if (lined) /* 2 */
-            collx_numbered_put(team, &ring->slot[at], &ring->lines[at], e, buf ? buf : zeros,
-                               bytes);
-        else
-            collx_ring_put(team, ring, e, buf, bytes);
-    } else {
-        collx_wait_for(team, &ring->slot[at], e, root, "Bcast"); /* 3 */
-        if (lined && buf)
-            collx_numbered_get(team, &ring->slot[at], &ring->lines[at], e, root, "Bcast", buf,
-                               bytes);
-        else
-            collx_ring_get(ring, e, buf, bytes, &ring->copier);
-        if (team->size == 2 && lined)
-            collx_numbered_return(&ring->copier, &ring->lines[at], bytes);
-        else if (team->size == 2)
-            collx_ring_return(team, ring, e, bytes);
-    }
-    collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
-}
-
-/* In how large chunks a message goes: at least in two, if it is not small, so that the others copy
- * the first one while the root is at the second; and while they are few, in shorter ones. */
+/* At least two chunks, if it is not small, so that the others copy the first one while the root is
+ * at the second; and while they are few, shorter ones. */
 static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
 {
     const size_t most = bytes <= COLLX_LARGE_BYTES       ? COLLX_SMALL_BYTES
                         : bytes <= 4 * COLLX_LARGE_BYTES ? COLLX_LARGE_BYTES
-                                                         : ring->bytes;
+                                                         : ring->most;
 
     return bytes < most ? bytes : most;
 }
 
-/* 5, after a message whose first chunk was `first`.  A wrong guess costs whoever still reads there,
- * or writes next, a moment. */
-static inline void collx_ring_claim(const struct collx_team *team, struct collx_ring *ring,
-                                    uint64_t first, size_t bytes)
+/* Cut the next message, and find a place for it.  A chunk of several slots begins where a multiple
+ * of them does, lest it be cut in two at the ring's end. */
+static inline struct collx_ring_cut collx_ring_next(struct collx_ring *ring, int root, size_t bytes)
 {
-    const uint64_t next = 2 * first - ring->rooted, chunks = ring->chunk + 1 - first;
-    const size_t each = collx_ring_chunk(ring, bytes);
+    struct collx_ring_cut cut = {.each = collx_ring_chunk(ring, bytes), .slots = 1, .chunks = 1};
 
-    ring->rooted = first;
-    if (collx_copy_claims(&ring->copier, bytes, each) && next + chunks <= first + ring->slots)
-        for (uint64_t e = next; e < next + chunks; e++) {
-            const unsigned at = collx_ring_slot(ring, e);
-            collx_claim_line(team, &ring->slot[at].claimed);
-            if (collx_ring_lined(team, ring, each))
-                collx_numbered_claim(team, &ring->lines[at], each);
-            else if (each > COLLX_INLINE)
-                collx_claim(team, collx_ring_at(ring, e, each), each);
-        }
+    if (cut.each > ring->bytes)
+        cut.slots = (unsigned)(cut.each >> __builtin_ctz(ring->bytes));
+    if (bytes > cut.each)
+        cut.chunks = (bytes + cut.each - 1) >> __builtin_ctzll(cut.each);
+    const uint64_t used = cut.chunks * cut.slots, whole = -(uint64_t)cut.slots;
+    cut.swings = ring->swings && used <= ring->slots;
+    if (cut.swings && root == 1)
+        ring->place = cut.first = (ring->place & whole) - used;
+    else
+        ring->place = used + (cut.first = (ring->place + cut.slots - 1) & whole);
+    return cut;
 }
 
-/* A message, from or to `buf` likewise; not of 0 bytes. */
-static inline void collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root,
-                                   char *buf, size_t bytes)
+/* 1, for the slots from `at` on.  Returns whether this rank has read all of them last. */
+static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ring *ring,
+                                        unsigned at, unsigned slots)
 {
-    const uint64_t first = ring->chunk + 1;
-    const size_t each = collx_ring_chunk(ring, bytes);
-    size_t at = 0;
+    uint64_t e = ring->used[at];
 
-    do {
-        collx_ring_pass_chunk(team, ring, root, buf ? buf + at : NULL,
-                              bytes - at < each ? bytes - at : each);
-    } while ((at += each) < bytes);
-    if (team->rank == root)
-        collx_ring_claim(team, ring, first, bytes);
+    for (unsigned i = 1; i < slots; i++)
+        e = ring->used[at + i] > e ? ring->used[at + i] : e;
+    if (__builtin_expect(e > ring->all_done, 0)) {
+        collx_wait_others(team, ring->done, sizeof *ring->done, e, "Bcast");
+        ring->all_done = collx_ring_done(ring, team->size);
+        if (team->size == 2)
+            ring->copier.returned =
+                __atomic_load_n(&ring->done[!team->rank].payload[0], __ATOMIC_RELAXED);
+    }
+    return !e;
+}
+
+static inline void collx_ring_use(struct collx_ring *ring, unsigned at, unsigned slots, uint64_t e)
+{
+    for (unsigned i = 0; i < slots; i++)
+        ring->used[at + i] = e;
+}
+
+/* 1 to 4 for chunk `i` of a message, of `bytes` bytes, from or to `buf`; NULL, of a rank without
+ * memory: from or to nowhere.  For what goes in numbered lines everybody has memory. */
+static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
+                                         const struct collx_ring_cut *cut, uint64_t i, void *buf,
+                                         size_t bytes)
+{
+    const uint64_t e = ++ring->chunk;
+    const unsigned at = collx_ring_slot(ring, cut->first + i * cut->slots);
+    const bool lined = collx_ring_lined(team, ring, bytes);
+
+    if (team->rank == root) {
+        const bool here = collx_ring_make_room(team, ring, at, cut->slots); /* 1 */
+        if (lined)                                                          /* 2 */
+            collx_numbered_put(team, &ring->slot[at], &ring->lines[at], e, buf, bytes);
+        else
+            collx_ring_put(team, ring, e, at, buf, bytes, here && cut->swings);
+        collx_ring_use(ring, at, cut->slots, e);
+    } else {
+        collx_wait_for(team, &ring->slot[at], e, root, "Bcast"); /* 3 */
+        if (lined)
+            collx_numbered_get(team, &ring->slot[at], &ring->lines[at], e, root, "Bcast", buf,
+                               bytes);
+        else
+            collx_ring_get(ring, at, buf, bytes, &ring->copier);
+        /* Who has just been root is likely to be so again, and then writes there itself. */
+        if (team->size == 2 && !(cut->swings && ring->was_root)) {
+            if (lined)
+                collx_numbered_return(&ring->copier, &ring->lines[at], bytes);
+            else
+                collx_ring_return(team, ring, at, bytes);
+        }
+        /* Of two ranks we alone had to read there, and have. */
+        collx_ring_use(ring, at, cut->slots, ring->swings ? 0 : e);
+    }
+    collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
+}
+
+/* 5, after such a message.  A wrong guess costs whoever still reads there, or writes next, a
+ * moment. */
+static inline void collx_ring_claim(const struct collx_team *team, struct collx_ring *ring,
+                                    const struct collx_ring_cut *cut, size_t bytes)
+{
+    const uint64_t apart = cut->first - ring->rooted, used = cut->chunks * cut->slots;
+    /* Where the other one has been root as often, the next message comes to where we read first. */
+    const int64_t ahead = (int64_t)(ring->swings && team->rank == 1 ? -apart : apart);
+
+    ring->rooted = cut->first;
+    if (ahead < (int64_t)used || (uint64_t)ahead + used > ring->slots ||
+        !collx_copy_claims(&ring->copier, bytes, cut->each))
+        return;
+    for (uint64_t i = 0; i < used; i += cut->slots) {
+        const unsigned at = collx_ring_slot(ring, cut->first + apart + i);
+        collx_claim_line(team, &ring->slot[at].claimed);
+        if (collx_ring_lined(team, ring, cut->each))
+            collx_numbered_claim(team, &ring->lines[at], cut->each);
+        else if (cut->each > COLLX_INLINE)
+            collx_claim(team, collx_ring_at(ring, at, cut->each), cut->each);
+    }
+}
+
+/* A message, from or to `buf` likewise; not of 0 bytes.  Always inline: where messages are known to
+ * be short there is but one chunk. */
+static inline __attribute__((always_inline)) void
+collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root, char *buf, size_t bytes)
+{
+    const struct collx_ring_cut cut = collx_ring_next(ring, root, bytes);
+
+    for (uint64_t i = 0; i < cut.chunks; i++) {
+        const size_t at = i * cut.each;
+        collx_ring_pass_chunk(team, ring, root, &cut, i, buf ? buf + at : NULL,
+                              bytes - at < cut.each ? bytes - at : cut.each);
+    }
+    ring->was_root = team->rank == root;
+    if (ring->was_root)
+        collx_ring_claim(team, ring, &cut, bytes);
 }
 
 #endif

@@ -24,8 +24,9 @@ struct bcast {
  * where `buf` is NULL.  What runs a call is compiled for each of these two, so that being flat
  * costs no look at what else could be. */
 typedef void pass_fn(struct bcast *bcast, bool large, int root, char *buf, size_t bytes);
+#define FOR_EACH_PASS static inline __attribute__((always_inline))
 
-static inline void pass_flat(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
+FOR_EACH_PASS void pass_flat(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
 {
     collx_ring_pass(bcast->team, large ? &bcast->large : &bcast->small, root, buf, bytes);
 }
@@ -72,9 +73,8 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, pass_fn *pass
     return error;
 }
 
-#define FOR_EACH_PASS static inline __attribute__((always_inline))
-
-/* `buf` NULL: this rank has no memory for the message; it takes part all the same. */
+/* `buf` NULL: this rank has no memory for the message, which is not a short one; it takes part all
+ * the same. */
 FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
 {
     if (bytes > COLLX_SMALL_BYTES)
@@ -162,7 +162,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
             ? collx_grouped_space(&plan, facts)
             : COLLX_LINE +
                   collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
-                  collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
+                  collx_ring_space(facts->ranks, COLLX_SWING_SLOTS, COLLX_SWING_BYTES, false);
     return rings + collx_single_space(facts->ranks);
 }
 
@@ -198,18 +198,28 @@ static void collx_bcast_shm_detach(void *state)
     free(bcast);
 }
 
-/* Whether the large ring is for CPUs that write whole lines.  Whoever comes first decides for all:
- * options, or a tool that simulates the CPU, may show a rank another one than the others have. */
-static bool agree_on_whole(_Atomic uint32_t *agreed, bool whole)
+/* What the rings of all ranks must have in common: what it is does not matter to them. */
+enum { AGREED = 1, WHOLE_LINES = 2, SWINGS = 4 };
+
+/* Whoever comes first decides for all: options, or a tool that simulates the CPU, may show a rank
+ * another one than the others have. */
+static unsigned agree(_Atomic uint32_t *agreed, unsigned own)
 {
-    enum { NONE, NO, YES };
-    uint32_t known = NONE, own = whole ? YES : NO;
+    uint32_t known = 0;
 
     /* Relaxed: nothing else comes with it. */
-    if (atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
-                                                memory_order_relaxed))
-        known = own;
-    return known == YES;
+    return atomic_compare_exchange_strong_explicit(agreed, &known, own | AGREED,
+                                                   memory_order_relaxed, memory_order_relaxed)
+               ? own
+               : known;
+}
+
+static unsigned agree_on_rings(const struct collx_team *team, void *memory)
+{
+    const struct collx_copy_ways cpu = collx_copy_ways();
+
+    return agree(memory, (cpu.whole_lines ? WHOLE_LINES : 0) |
+                             (cpu.returnable && team->size == 2 ? SWINGS : 0));
 }
 
 /* The rings of a team.  Returns what follows them in memory; NULL: there is none for them. */
@@ -219,13 +229,18 @@ static void *rings_init(struct bcast *bcast, void *memory)
 
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
+    /* One alone has no memory. */
+    const unsigned agreed = ranks > 1 ? agree_on_rings(bcast->team, memory) : 0;
     void *large = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks,
                                   COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
-    /* One alone has no memory. */
-    const bool whole = ranks > 1 && agree_on_whole(memory, bcast->small.copier.ways.whole_lines);
-    return collx_ring_init(&bcast->large, large, ranks,
-                           whole ? COLLX_WHOLE_SLOTS : COLLX_LARGE_SLOTS,
-                           whole ? COLLX_WHOLE_BYTES : COLLX_LARGE_BYTES, false);
+    const bool swings = agreed & SWINGS;
+    void *behind =
+        collx_ring_init(&bcast->large, large, ranks, swings ? COLLX_SWING_SLOTS : COLLX_LARGE_SLOTS,
+                        swings ? COLLX_SWING_BYTES : COLLX_LARGE_BYTES, false);
+    bcast->small.swings = bcast->large.swings = swings;
+    if (agreed & WHOLE_LINES)
+        bcast->large.most = COLLX_WHOLE_BYTES;
+    return behind;
 }
 
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,

@@ -122,8 +122,9 @@ std::string run_case(const Case &c, const std::function<std::string(Rank &)> &bo
 {
     char why[100];
 
-    /* Whatever CPU this is, one kind returns lines, where it is cheap; of one alone, that one. */
-    if (collx_option_set("return", c.kind == all_kinds[0] ? "on" : "auto", why, sizeof why))
+    /* Whatever CPU this is, one kind returns lines, where it is cheap, and two ranks swing; of one
+     * kind alone, that one. */
+    if (collx_option_set("return", c.kind == all_kinds[0] ? "on" : "off", why, sizeof why))
         return why;
     if (!c.packages)
         return run_team(c.algorithm, c.size, c.kind, c.crowded, body, &c.args);

@@ -225,14 +225,45 @@ TEST(Copy, ClaimsLittle)
 /* All lines of the next message that the root writes to, and none in a crowd. */
 TEST(Copy, RootClaimsWhatItWritesNext)
 {
-    for (int apart : {1, 2, 5}) {
-        EXPECT_EQ(1, ring_view_claims(8, apart, false)) << apart;
-        EXPECT_EQ(1, ring_view_claims(52, apart, false)) << apart;
-        EXPECT_EQ(2, ring_view_claims(53, apart, false)) << apart;
-        EXPECT_EQ(5, ring_view_claims(260, apart, false)) << apart;
-        EXPECT_EQ(10, ring_view_claims(520, apart, false)) << apart;
-        EXPECT_EQ(1, ring_view_claims(521, apart, false)) << apart;
-        EXPECT_EQ(0, ring_view_claims(8, apart, true)) << apart;
+    for (bool swings : {false, true})
+        for (int apart : swings ? std::vector<int>{1} : std::vector<int>{1, 2, 5}) {
+            EXPECT_EQ(1, ring_view_claims(8, apart, false, swings)) << apart;
+            EXPECT_EQ(1, ring_view_claims(52, apart, false, swings)) << apart;
+            EXPECT_EQ(2, ring_view_claims(53, apart, false, swings)) << apart;
+            EXPECT_EQ(5, ring_view_claims(260, apart, false, swings)) << apart;
+            EXPECT_EQ(10, ring_view_claims(520, apart, false, swings)) << apart;
+            EXPECT_EQ(1, ring_view_claims(521, apart, false, swings)) << apart;
+            EXPECT_EQ(0, ring_view_claims(8, apart, true, swings)) << apart;
+        }
+}
+
+/* When the other one was root in between, a ring that swings takes this one to where it has read.
+ */
+TEST(Copy, RootClaimsNothingWhereItReadsFirst)
+{
+    for (int apart : {2, 3, 5})
+        EXPECT_EQ(0, ring_view_claims(260, apart, false, true)) << apart;
+}
+
+/* The slots, and whether rank 1 has returned what it has read there: of what comes after a message
+ * of its own it has not, as it writes there next itself. */
+TEST(Copy, RingSwingsToWhereTheRootHasRead)
+{
+    const int roots[] = {0, 0, 1, 1, 0, 1, 0, 0, 1};
+    const int on[] = {0, 1, 1, 0, 0, 0, 0, 1, 1};
+    const bool returned[] = {true, true, false, false, false, false, false, true, false};
+    constexpr int count = std::size(roots);
+
+    for (size_t bytes : {8, 4096, 8192, 20000, 65536, 100000}) {
+        ring_view_message messages[count];
+        ring_view_swing(roots, count, bytes, messages);
+        const unsigned one = messages[1].slot;
+        EXPECT_EQ(0u, messages[0].slot);
+        EXPECT_NE(0u, one);
+        for (int i = 0; i < count; i++) {
+            EXPECT_EQ(on[i] * one, messages[i].slot) << i << " of " << bytes;
+            EXPECT_EQ(returned[i] && bytes >= 1024, messages[i].returned) << i << " of " << bytes;
+        }
     }
 }
 

@@ -26,7 +26,7 @@ static void ring_begin(struct collx_team *team, void *memory, const unsigned cha
 {
     struct collx_ring ring = ring_at(memory);
 
-    begin(team, &ring.slot[collx_ring_slot(&ring, 1)], from);
+    begin(team, &ring.slot[collx_ring_slot(&ring, 0)], from);
 }
 
 static int ring_pass(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes)

@@ -14,7 +14,8 @@ struct pair {
 };
 
 /* For messages of `bytes` bytes. */
-static void pair_init(struct pair *pair, unsigned slots, unsigned most, bool lined, size_t bytes)
+static void pair_init(struct pair *pair, unsigned slots, unsigned most, bool lined, size_t bytes,
+                      bool swings)
 {
     const size_t space = collx_ring_space(2, slots, most, lined);
 
@@ -26,6 +27,7 @@ static void pair_init(struct pair *pair, unsigned slots, unsigned most, bool lin
     for (int rank = 0; rank < 2; rank++) {
         pair->team[rank] = (struct collx_team){.rank = rank, .size = 2};
         collx_ring_init(&pair->ring[rank], pair->memory, 2, slots, most, lined);
+        pair->ring[rank].swings = swings;
     }
 }
 
@@ -48,7 +50,7 @@ bool ring_view_hears(size_t bytes, bool returns)
 {
     struct pair pair;
 
-    pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes);
+    pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, false);
     /* Rank 1 does as it is told, and does not look what that costs; rank 0 has to find out. */
     pair.ring[1].copier.ways.returnable = true;
     pair.ring[1].copier.reads = UINT_MAX;
@@ -80,22 +82,41 @@ static int take_all_claims(struct collx_ring *ring)
     return count;
 }
 
-int ring_view_claims(size_t bytes, int apart, bool crowded)
+int ring_view_claims(size_t bytes, int apart, bool crowded, bool swings)
 {
     struct pair pair;
     struct collx_ring *ring = &pair.ring[0];
     int lines;
 
-    pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true, bytes);
+    pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true, bytes, swings);
     pair.team[0].crowded = pair.team[1].crowded = crowded;
     pair_pass(&pair, 0);
     for (int i = 1; i < apart; i++)
         pair_pass(&pair, 1);
     take_all_claims(ring);
     pair_pass(&pair, 0);
-    lines = take_claims(ring, collx_ring_slot(ring, ring->chunk + (uint64_t)apart));
+    lines = take_claims(ring, collx_ring_slot(ring, ring->rooted + (uint64_t)apart));
     if (take_all_claims(ring))
         lines = -1;
     pair_finish(&pair);
     return lines;
+}
+
+void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view_message *messages)
+{
+    struct pair pair;
+    struct collx_ring *ring = &pair.ring[1];
+
+    pair_init(&pair, COLLX_SWING_SLOTS, COLLX_SWING_BYTES, false, bytes, true);
+    ring->copier.ways.returnable = ring->copier.returns = true;
+    for (int rank = 0; rank < 2; rank++) /* they come so fast that they are not worth it */
+        pair.ring[rank].copier.ways.whole_lines = false;
+    for (int i = 0; i < count; i++) {
+        const uint64_t before = ring->place;
+        ring->copier.reads = UINT_MAX;
+        pair_pass(&pair, roots[i]);
+        messages[i].slot = collx_ring_slot(ring, roots[i] ? ring->place : before);
+        messages[i].returned = ring->copier.reads < UINT_MAX;
+    }
+    pair_finish(&pair);
 }

@@ -13,6 +13,13 @@ bool ring_view_hears(size_t bytes, bool returns);
 /* Rank 0 of two is the root of two messages of `bytes` bytes, the second of them `apart` messages
  * after the first, and of none between.  How many lines, of those that have a word for it, it has
  * then claimed of the message that comes as far after the second; -1: any of another one. */
-int ring_view_claims(size_t bytes, int apart, bool crowded);
+int ring_view_claims(size_t bytes, int apart, bool crowded, bool swings);
+
+/* What two ranks make of messages of `bytes` bytes from these roots, through a ring that swings. */
+struct ring_view_message {
+    unsigned slot; /* the first one */
+    bool returned; /* rank 1 has returned its lines */
+};
+void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view_message *messages);
 
 #endif

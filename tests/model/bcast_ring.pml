@@ -1,13 +1,15 @@
 /* Bcast through a ring of slots: collx_ring_pass_chunk() of algorithms/bcast_ring.h, steps 1 to 4 as
- * there.  The root of each chunk is any rank, as Spin likes, and any chunk goes in numbered lines,
- * of which there is one beside the flag's; all ranks agree on both.  Of two ranks, the other one
- * returns the data.
+ * there.  The root of each chunk is any rank, as Spin likes, the slot any one, and any chunk goes in
+ * numbered lines, of which there is one beside the flag's; all ranks agree on all that.  Of two
+ * ranks, the other one returns the data.  SWINGS: of two, where a rank has read last it writes
+ * without waiting.
  *
  * What is read is this chunk, and no root overwrites what somebody has still to read or return.
  *
- * ok: RANKS=2 CHUNKS=5 SLOTS=2
+ * ok: RANKS=2 CHUNKS=4 SLOTS=2
+ * ok: RANKS=2 CHUNKS=4 SLOTS=2 SWINGS
  * ok: RANKS=3 CHUNKS=3 SLOTS=2
- * ok: RANKS=2 CHUNKS=5 SLOTS=3
+ * ok: RANKS=2 CHUNKS=4 SLOTS=3 SWINGS
  * ok: RANKS=3 CHUNKS=3 SLOTS=1
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_POST
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_WAIT
@@ -19,6 +21,8 @@
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 FLAG_ALONE   3 does not look at the line's number
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 LINE_FIRST   2 numbers a line before its data is there
  * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
+ * fails: assertion: RANKS=3 CHUNKS=3 SLOTS=1 SWINGS       there is a third one, who may still read
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=1 SWINGS DONE_FIRST
  */
 /* Slots' flags come first, then the numbers of their lines, then one a rank. */
 #define FLAGS (2 * SLOTS + RANKS)
@@ -28,17 +32,23 @@
 #include "flags.pml"
 
 #define TORN 255
-#define slot (e % SLOTS)
-#define number (SLOTS + e % SLOTS)
+#define number (SLOTS + slot)
 #define done(rank) (2 * SLOTS + (rank))
 byte data[SLOTS], line[SLOTS];
-byte root[CHUNKS + 1];
+/* The last chunk that was in a slot, and in its line, whoever knows it. */
+byte last[SLOTS], last_lined[SLOTS];
+byte root[CHUNKS + 1], at[CHUNKS + 1];
 bool lined[CHUNKS + 1];
 
-#if defined LATE_WAIT
-#define LAG (SLOTS + 1)
+#ifdef LATE_WAIT
+#define NEED (used[slot] - 1)
 #else
-#define LAG SLOTS
+#define NEED used[slot]
+#endif
+#ifdef SWINGS
+#define READ 0
+#else
+#define READ e
 #endif
 
 /* What the flags say by now; it has been acquired for each.  MOST_DONE: of one of them, at least. */
@@ -46,7 +56,7 @@ inline look_at_done(me)
 {
     d_step {
 #ifdef MOST_DONE
-        all_done = e - SLOTS;
+        all_done = used[slot];
 #else
         all_done = e;
 #endif
@@ -78,13 +88,13 @@ inline look_at_done(me)
 inline wait_for_slot(me)
 {
     if
-    :: e > all_done + LAG ->
+    :: used[slot] > all_done ->
         rank = 0;
         do
         :: rank < RANKS ->
             if
             :: rank == me
-            :: else -> wait_for(me, done(rank), e - LAG)
+            :: else -> wait_for(me, done(rank), NEED)
             fi;
             rank++
         :: else -> rank = 0; break
@@ -96,11 +106,13 @@ inline wait_for_slot(me)
 
 proctype member(byte me)
 {
-    byte e, rank, k, all_done;
+    byte e, slot, rank, k, all_done;
+    byte used[SLOTS];
 
     do
     :: e < CHUNKS ->
         e++;
+        slot = at[e];
         if
         :: root[e] == me ->
 #ifndef NO_WAIT
@@ -109,13 +121,11 @@ proctype member(byte me)
 #ifdef POST_FIRST
             post(me, slot, e);
 #endif
-            if /* 2 */
-            :: e > SLOTS -> all_seen(me, 0, e - SLOTS)
-            :: else
-            fi;
+            all_seen(me, 0, last[slot]); /* 2 */
             data[slot] = TORN;
             d_step {
                 data[slot] = e;
+                last[slot] = e;
                 knows[me].written[me] = e;
                 knows[me].seen[me] = e;
                 knows[me].seen[RANKS + me] = e
@@ -128,20 +138,19 @@ proctype member(byte me)
 #ifdef LINE_FIRST
                 post(me, number, e);
 #endif
-                if
-                :: e > SLOTS -> all_seen(me, 1, e - SLOTS)
-                :: else
-                fi;
+                all_seen(me, 1, last_lined[slot]);
                 line[slot] = TORN;
                 d_step {
                     line[slot] = e;
+                    last_lined[slot] = e;
                     knows[me].written[RANKS + me] = e
                 }
 #ifndef LINE_FIRST
                 post(me, number, e)
 #endif
             :: else
-            fi
+            fi;
+            used[slot] = e
         :: else ->
             wait_for(me, slot, e); /* 3 */
 #ifdef DONE_FIRST
@@ -163,7 +172,8 @@ proctype member(byte me)
             give_back(data[slot]);
 #endif
             knows[me].seen[me] = e;
-            knows[me].seen[RANKS + me] = e
+            knows[me].seen[RANKS + me] = e;
+            used[slot] = READ
         fi;
         post(me, done(me), e) /* 4 */
     :: else -> break
@@ -181,6 +191,8 @@ init {
             root[i] = any;
             select(any : 0 .. 1);
             lined[i] = any;
+            select(any : 0 .. SLOTS - 1);
+            at[i] = (i == 1 -> 0 : any); /* they are all alike */
             i++
         :: else -> break
         od;
