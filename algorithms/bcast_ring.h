@@ -53,6 +53,11 @@ _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
                    (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0 &&
                    (COLLX_SWING_SLOTS & (COLLX_SWING_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
+_Static_assert((COLLX_SMALL_BYTES & (COLLX_SMALL_BYTES - 1)) == 0 &&
+                   (COLLX_LARGE_BYTES & (COLLX_LARGE_BYTES - 1)) == 0 &&
+                   (COLLX_SWING_BYTES & (COLLX_SWING_BYTES - 1)) == 0 &&
+                   (COLLX_WHOLE_BYTES & (COLLX_WHOLE_BYTES - 1)) == 0,
+               "nor does collx_ring_next() divide");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
 _Static_assert(COLLX_SMALL_SLOTS <= COLLX_SWING_SLOTS && COLLX_LARGE_SLOTS <= COLLX_SWING_SLOTS,
                "collx_ring.used has one for each");
@@ -209,12 +214,15 @@ static inline struct collx_ring_cut collx_ring_next(struct collx_ring *ring, int
         cut.slots = (unsigned)(cut.each >> __builtin_ctz(ring->bytes));
     if (bytes > cut.each)
         cut.chunks = (bytes + cut.each - 1) >> __builtin_ctzll(cut.each);
-    const uint64_t used = cut.chunks * cut.slots, whole = -(uint64_t)cut.slots;
+    const uint64_t used = cut.chunks * cut.slots, mask = -(uint64_t)cut.slots;
     cut.swings = ring->swings && used <= ring->slots;
-    if (cut.swings && root == 1)
-        ring->place = cut.first = (ring->place & whole) - used;
-    else
-        ring->place = used + (cut.first = (ring->place + cut.slots - 1) & whole);
+    if (cut.swings && root == 1) {
+        cut.first = (ring->place & mask) - used;
+        ring->place = cut.first;
+    } else {
+        cut.first = (ring->place + cut.slots - 1) & mask;
+        ring->place = cut.first + used;
+    }
     return cut;
 }
 
