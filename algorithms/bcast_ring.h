@@ -35,34 +35,25 @@
 
 #include "algorithms/numbered.h"
 
-/* Slots, and bytes of one: for small messages, for chunks of long ones, and for those in a ring
- * that swings.  There even short chunks lie side by side, so that their reader's CPU fetches the
- * second one ahead; elsewhere it would do so while the root still writes there. */
+/* Slots, and bytes of one: for small messages, and for chunks of long ones. */
 enum {
     COLLX_SMALL_SLOTS = 16,
     COLLX_SMALL_BYTES = 4096,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
-    COLLX_SWING_SLOTS = 64,
-    COLLX_SWING_BYTES = 4096,
     COLLX_SMALL_STEP = 5,
     /* Chunks where CPUs write whole lines (copy_ways.h). */
     COLLX_WHOLE_BYTES = 16384,
 };
 _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
-                   (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0 &&
-                   (COLLX_SWING_SLOTS & (COLLX_SWING_SLOTS - 1)) == 0,
+                   (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
 _Static_assert((COLLX_SMALL_BYTES & (COLLX_SMALL_BYTES - 1)) == 0 &&
                    (COLLX_LARGE_BYTES & (COLLX_LARGE_BYTES - 1)) == 0 &&
-                   (COLLX_SWING_BYTES & (COLLX_SWING_BYTES - 1)) == 0 &&
                    (COLLX_WHOLE_BYTES & (COLLX_WHOLE_BYTES - 1)) == 0,
                "nor does collx_ring_next() divide");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
-_Static_assert(COLLX_SMALL_SLOTS <= COLLX_SWING_SLOTS && COLLX_LARGE_SLOTS <= COLLX_SWING_SLOTS,
-               "collx_ring.used has one for each");
-_Static_assert(COLLX_SWING_SLOTS *COLLX_SWING_BYTES == COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
-               "one that swings needs more memory for flags alone");
+_Static_assert(COLLX_SMALL_SLOTS <= COLLX_LARGE_SLOTS, "collx_ring.used has one for each");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
@@ -73,7 +64,7 @@ struct collx_ring {
     uint64_t chunk;               /* the last one that we have finished with */
     uint64_t all_done;            /* every rank has finished with this one, as far as we know */
     /* The last chunk that was in each slot; 0, if nobody but us has read there. */
-    uint64_t used[COLLX_SWING_SLOTS];
+    uint64_t used[COLLX_LARGE_SLOTS];
     uint64_t place;  /* of the next message of rank 0: slots forward from the beginning */
     uint64_t rooted; /* of the last message of which we were the root */
     unsigned slots, bytes, step;

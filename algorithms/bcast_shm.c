@@ -162,7 +162,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
             ? collx_grouped_space(&plan, facts)
             : COLLX_LINE +
                   collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
-                  collx_ring_space(facts->ranks, COLLX_SWING_SLOTS, COLLX_SWING_BYTES, false);
+                  collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     return rings + collx_single_space(facts->ranks);
 }
 
@@ -233,11 +233,9 @@ static void *rings_init(struct bcast *bcast, void *memory)
     const unsigned agreed = ranks > 1 ? agree_on_rings(bcast->team, memory) : 0;
     void *large = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks,
                                   COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
-    const bool swings = agreed & SWINGS;
     void *behind =
-        collx_ring_init(&bcast->large, large, ranks, swings ? COLLX_SWING_SLOTS : COLLX_LARGE_SLOTS,
-                        swings ? COLLX_SWING_BYTES : COLLX_LARGE_BYTES, false);
-    bcast->small.swings = bcast->large.swings = swings;
+        collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
+    bcast->small.swings = bcast->large.swings = agreed & SWINGS;
     if (agreed & WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
     return behind;

@@ -107,7 +107,7 @@ void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view
     struct pair pair;
     struct collx_ring *ring = &pair.ring[1];
 
-    pair_init(&pair, COLLX_SWING_SLOTS, COLLX_SWING_BYTES, false, bytes, true);
+    pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, true);
     ring->copier.ways.returnable = ring->copier.returns = true;
     for (int rank = 0; rank < 2; rank++) /* they come so fast that they are not worth it */
         pair.ring[rank].copier.ways.whole_lines = false;
