@@ -203,23 +203,17 @@ enum { AGREED = 1, WHOLE_LINES = 2, SWINGS = 4 };
 
 /* Whoever comes first decides for all: options, or a tool that simulates the CPU, may show a rank
  * another one than the others have. */
-static unsigned agree(_Atomic uint32_t *agreed, unsigned own)
+static uint32_t agree(_Atomic uint32_t *agreed, const struct collx_copy_ways *cpu, int ranks)
 {
+    const uint32_t own = AGREED | (cpu->whole_lines ? WHOLE_LINES : 0) |
+                         (cpu->returnable && ranks == 2 ? SWINGS : 0);
     uint32_t known = 0;
 
     /* Relaxed: nothing else comes with it. */
-    return atomic_compare_exchange_strong_explicit(agreed, &known, own | AGREED,
-                                                   memory_order_relaxed, memory_order_relaxed)
+    return atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
+                                                   memory_order_relaxed)
                ? own
                : known;
-}
-
-static unsigned agree_on_rings(const struct collx_team *team, void *memory)
-{
-    const struct collx_copy_ways cpu = collx_copy_ways();
-
-    return agree(memory, (cpu.whole_lines ? WHOLE_LINES : 0) |
-                             (cpu.returnable && team->size == 2 ? SWINGS : 0));
 }
 
 /* The rings of a team.  Returns what follows them in memory; NULL: there is none for them. */
@@ -229,12 +223,12 @@ static void *rings_init(struct bcast *bcast, void *memory)
 
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
-    /* One alone has no memory. */
-    const unsigned agreed = ranks > 1 ? agree_on_rings(bcast->team, memory) : 0;
     void *large = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks,
                                   COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
     void *behind =
         collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
+    /* One alone has no memory. */
+    const uint32_t agreed = ranks > 1 ? agree(memory, &bcast->small.copier.ways, ranks) : 0;
     bcast->small.swings = bcast->large.swings = agreed & SWINGS;
     if (agreed & WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
