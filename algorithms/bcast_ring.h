@@ -44,6 +44,9 @@ enum {
     COLLX_SMALL_STEP = 5,
     /* Chunks where CPUs write whole lines (copy_ways.h). */
     COLLX_WHOLE_BYTES = 16384,
+    /* Those of the longest messages are so many times as long: the stores of one have to be over
+     * before the root begins with the next. */
+    COLLX_LONGEST = 4,
 };
 _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
                    (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0,
@@ -52,6 +55,9 @@ _Static_assert((COLLX_SMALL_BYTES & (COLLX_SMALL_BYTES - 1)) == 0 &&
                    (COLLX_LARGE_BYTES & (COLLX_LARGE_BYTES - 1)) == 0 &&
                    (COLLX_WHOLE_BYTES & (COLLX_WHOLE_BYTES - 1)) == 0,
                "nor does collx_ring_next() divide");
+_Static_assert((COLLX_LONGEST & (COLLX_LONGEST - 1)) == 0 &&
+                   2 * COLLX_LONGEST * COLLX_WHOLE_BYTES <= COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
+               "a root writes to a slot while another one is read");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
 _Static_assert(COLLX_SMALL_SLOTS <= COLLX_LARGE_SLOTS, "collx_ring.used has one for each");
 
@@ -68,7 +74,9 @@ struct collx_ring {
     uint64_t place;  /* of the next message of rank 0: slots forward from the beginning */
     uint64_t rooted; /* of the last message of which we were the root */
     unsigned slots, bytes, step;
-    unsigned most; /* bytes of the longest chunks; to be set by the user, if they are longer */
+    /* Bytes of the chunks of long messages, and of such as take more than LARGE_SLOTS of those; to
+     * be set by the user, if they are longer than a slot. */
+    unsigned most, longest;
     bool swings;   /* to be set by the user, of two ranks */
     bool was_root; /* of the last message */
     struct collx_copier copier;
@@ -89,7 +97,8 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
     *ring = (struct collx_ring){.slots = slots,
                                 .bytes = bytes,
                                 .step = lined ? COLLX_SMALL_STEP : 1,
-                                .most = COLLX_LARGE_BYTES};
+                                .most = COLLX_LARGE_BYTES,
+                                .longest = COLLX_LARGE_BYTES};
     collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
@@ -188,9 +197,10 @@ struct collx_ring_cut {
  * at the second; and while they are few, shorter ones. */
 static inline size_t collx_ring_chunk(const struct collx_ring *ring, size_t bytes)
 {
-    const size_t most = bytes <= COLLX_LARGE_BYTES       ? COLLX_SMALL_BYTES
-                        : bytes <= 4 * COLLX_LARGE_BYTES ? COLLX_LARGE_BYTES
-                                                         : ring->most;
+    const size_t most = bytes <= COLLX_LARGE_BYTES                        ? COLLX_SMALL_BYTES
+                        : bytes <= 4 * COLLX_LARGE_BYTES                  ? COLLX_LARGE_BYTES
+                        : bytes <= (size_t)COLLX_LARGE_SLOTS * ring->most ? ring->most
+                                                                          : ring->longest;
 
     return bytes < most ? bytes : most;
 }

@@ -232,6 +232,7 @@ static void *rings_init(struct bcast *bcast, void *memory)
     bcast->small.swings = bcast->large.swings = agreed & SWINGS;
     if (agreed & WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
+    bcast->large.longest = COLLX_LONGEST * bcast->large.most;
     return behind;
 }
 

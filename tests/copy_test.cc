@@ -267,6 +267,29 @@ TEST(Copy, RingSwingsToWhereTheRootHasRead)
     }
 }
 
+/* Chunks grow with a message, and lie in one piece each, whatever was there before. */
+TEST(Copy, RingCutsLongMessagesIntoLongChunks)
+{
+    const struct {
+        unsigned most;
+        size_t bytes, chunk;
+    } cuts[] = {
+        {8192, 4097, 4096},     {8192, 8192, 4096},       {8192, 8193, 8192},
+        {8192, 262144, 8192},   {8192, 262145, 32768},    {8192, 16 << 20, 32768},
+        {16384, 32768, 8192},   {16384, 32769, 16384},    {16384, 524288, 16384},
+        {16384, 524289, 65536}, {16384, 16777217, 65536},
+    };
+
+    for (const auto &cut : cuts)
+        for (size_t before : {1, 8192, 8193, 20000, 100000, 250000, 300000, 600000}) {
+            const ring_view_pieces got = ring_view_cut(cut.most, before, cut.bytes);
+            EXPECT_EQ(cut.chunk, got.bytes) << cut.bytes << " after " << before;
+            EXPECT_EQ((cut.bytes + cut.chunk - 1) / cut.chunk, got.chunks) << cut.bytes;
+            EXPECT_EQ(cut.chunk <= 8192 ? 1 : cut.chunk / 8192, got.slots) << cut.bytes;
+            EXPECT_EQ(0u, got.first % got.slots) << cut.bytes << " after " << before;
+        }
+}
+
 TEST(Copy, ClaimsLeaveWhatIsThere)
 {
     const size_t page = 4096;

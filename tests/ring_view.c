@@ -120,3 +120,18 @@ void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view
     }
     pair_finish(&pair);
 }
+
+struct ring_view_pieces ring_view_cut(unsigned most, size_t before, size_t bytes)
+{
+    struct pair pair;
+    struct collx_ring *ring = &pair.ring[0];
+
+    pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, 1, false);
+    ring->most = most;
+    ring->longest = COLLX_LONGEST * most;
+    collx_ring_next(ring, 0, before);
+    const struct collx_ring_cut cut = collx_ring_next(ring, 0, bytes);
+    const unsigned first = collx_ring_slot(ring, cut.first);
+    pair_finish(&pair);
+    return (struct ring_view_pieces){cut.each, (unsigned)cut.chunks, cut.slots, first};
+}

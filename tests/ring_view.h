@@ -22,4 +22,14 @@ struct ring_view_message {
 };
 void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view_message *messages);
 
+/* How a message of `bytes` bytes is cut that follows one of `before` bytes, both of rank 0, through
+ * a ring of long messages whose chunks are of `most` bytes. */
+struct ring_view_pieces {
+    size_t bytes;    /* of a chunk */
+    unsigned chunks; /* how many */
+    unsigned slots;  /* that each takes */
+    unsigned first;  /* slot */
+};
+struct ring_view_pieces ring_view_cut(unsigned most, size_t before, size_t bytes);
+
 #endif
