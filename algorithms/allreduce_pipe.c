@@ -31,6 +31,10 @@
  * buffers of all ranks should fit into a cache. */
 enum { CHUNK_LEAST = 16384, CHUNK_MOST = 131072, CHUNKS_TOGETHER = 524288 };
 
+/* Between two ranks whose CPUs write whole lines (copy_ways.h): what has left a cache is written as
+ * fast, and the stores of a chunk have to be over before the next begins. */
+enum { CHUNK_WHOLE = 262144 };
+
 static size_t chunk_bytes(int ranks)
 {
     size_t bytes = CHUNKS_TOGETHER / (size_t)ranks / CHUNK_LEAST * CHUNK_LEAST;
@@ -45,9 +49,7 @@ _Static_assert(CHUNK_LEAST % COLLX_LINE == 0 && COLLX_ALLREDUCE_ELEMENT % COLLX_
  * depends on the elements; of more for all of it. */
 static size_t room_for(int ranks)
 {
-    size_t bytes = chunk_bytes(ranks);
-
-    return ranks == 2 ? bytes / 2 + COLLX_ALLREDUCE_ELEMENT : bytes;
+    return ranks == 2 ? CHUNK_WHOLE / 2 + COLLX_ALLREDUCE_ELEMENT : chunk_bytes(ranks);
 }
 
 /* Of both chunks of results that more than two ranks have. */
@@ -67,9 +69,10 @@ static size_t stride_for(int ranks, int numa_nodes)
     return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * room_for(ranks), numa_nodes);
 }
 
+/* Before it is what the ranks agree about. */
 static unsigned char *first_part(void *memory, int numa_nodes)
 {
-    return (unsigned char *)collx_numa_up((uintptr_t)memory, numa_nodes);
+    return (unsigned char *)collx_numa_up((uintptr_t)memory + COLLX_LINE, numa_nodes);
 }
 
 /* Whether lines are claimed.  Each rank copies what the others combine, about half of the vector at
@@ -175,8 +178,8 @@ static const struct collx_pipe_steps steps = {step_copy_in, step_combine, step_c
 
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes)
 {
-    return (numa_nodes > 1 ? collx_page_up(1) : 0) + (size_t)ranks * stride_for(ranks, numa_nodes) +
-           out_for(ranks);
+    return COLLX_LINE + (numa_nodes > 1 ? collx_page_up(1) : 0) +
+           (size_t)ranks * stride_for(ranks, numa_nodes) + out_for(ranks);
 }
 
 void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
@@ -205,6 +208,8 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
         .room = room_for(team->size),
         .steps = team->size == 2 ? &collx_pair_steps : &steps,
     };
+    if (team->size == 2 && collx_shm_agree(memory, &copier->ways) & COLLX_SHM_WHOLE_LINES)
+        pipe->bytes = CHUNK_WHOLE;
     pipe->out = pipe->parts + (size_t)team->size * pipe->stride;
     return pipe->out + out_for(team->size);
 }

@@ -198,24 +198,6 @@ static void collx_bcast_shm_detach(void *state)
     free(bcast);
 }
 
-/* What the rings of all ranks must have in common: what it is does not matter to them. */
-enum { AGREED = 1, WHOLE_LINES = 2, SWINGS = 4 };
-
-/* Whoever comes first decides for all: options, or a tool that simulates the CPU, may show a rank
- * another one than the others have. */
-static uint32_t agree(_Atomic uint32_t *agreed, const struct collx_copy_ways *cpu, int ranks)
-{
-    const uint32_t own = AGREED | (cpu->whole_lines ? WHOLE_LINES : 0) |
-                         (cpu->returnable && ranks == 2 ? SWINGS : 0);
-    uint32_t known = 0;
-
-    /* Relaxed: nothing else comes with it. */
-    return atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
-                                                   memory_order_relaxed)
-               ? own
-               : known;
-}
-
 /* The rings of a team.  Returns what follows them in memory; NULL: there is none for them. */
 static void *rings_init(struct bcast *bcast, void *memory)
 {
@@ -228,9 +210,9 @@ static void *rings_init(struct bcast *bcast, void *memory)
     void *behind =
         collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     /* One alone has no memory. */
-    const uint32_t agreed = ranks > 1 ? agree(memory, &bcast->small.copier.ways, ranks) : 0;
-    bcast->small.swings = bcast->large.swings = agreed & SWINGS;
-    if (agreed & WHOLE_LINES)
+    const uint32_t agreed = ranks > 1 ? collx_shm_agree(memory, &bcast->small.copier.ways) : 0;
+    bcast->small.swings = bcast->large.swings = ranks == 2 && agreed & COLLX_SHM_RETURNABLE;
+    if (agreed & COLLX_SHM_WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
     bcast->large.longest = COLLX_LONGEST * bcast->large.most;
     return behind;

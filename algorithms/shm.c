@@ -12,3 +12,16 @@ int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size
              facts->nodes);
     return COLLX_EUNFIT;
 }
+
+uint32_t collx_shm_agree(_Atomic uint32_t *agreed, const struct collx_copy_ways *cpu)
+{
+    const uint32_t own = COLLX_SHM_AGREED | (cpu->whole_lines ? COLLX_SHM_WHOLE_LINES : 0) |
+                         (cpu->returnable ? COLLX_SHM_RETURNABLE : 0);
+    uint32_t known = 0;
+
+    /* Relaxed: nothing else comes with it. */
+    return atomic_compare_exchange_strong_explicit(agreed, &known, own, memory_order_relaxed,
+                                                   memory_order_relaxed)
+               ? own
+               : known;
+}

@@ -10,6 +10,14 @@
 /* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
 int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
 
+/* What the ranks of a team must hold alike of what they know of their CPUs. */
+enum { COLLX_SHM_AGREED = 1, COLLX_SHM_WHOLE_LINES = 2, COLLX_SHM_RETURNABLE = 4 };
+
+/* Whoever comes first decides for all: options, or a tool that simulates the CPU, may show a rank
+ * another one than the others have.  `agreed`: in shared memory, zeroed; for this alone.  What it
+ * is does not matter to results.  Not collective. */
+uint32_t collx_shm_agree(_Atomic uint32_t *agreed, const struct collx_copy_ways *cpu);
+
 /* A size or an address, rounded up to whole pages where there are several NUMA nodes: what is
  * placed on one of them has pages of its own. */
 static inline uintptr_t collx_numa_up(uintptr_t bytes, int numa_nodes)
