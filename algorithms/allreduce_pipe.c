@@ -29,11 +29,14 @@
 
 /* Bytes of a chunk: the more, the fewer waits, which count most where ranks share CPUs; but both
  * buffers of all ranks should fit into a cache. */
-enum { CHUNK_LEAST = 16384, CHUNK_MOST = 131072, CHUNKS_TOGETHER = 524288 };
-
-/* Between two ranks whose CPUs write whole lines (copy_ways.h): what has left a cache is written as
- * fast, and the stores of a chunk have to be over before the next begins. */
-enum { CHUNK_WHOLE = 262144 };
+enum {
+    CHUNK_LEAST = 16384,
+    CHUNK_MOST = 131072,
+    CHUNKS_TOGETHER = 524288,
+    /* Between two ranks whose CPUs write whole lines (copy_ways.h): what has left a cache is
+     * written as fast, and the stores of a chunk have to be over before the next begins. */
+    CHUNK_WHOLE = 262144,
+};
 
 static size_t chunk_bytes(int ranks)
 {
@@ -42,8 +45,10 @@ static size_t chunk_bytes(int ranks)
     return bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
 }
 
-_Static_assert(CHUNK_LEAST % COLLX_LINE == 0 && COLLX_ALLREDUCE_ELEMENT % COLLX_LINE == 0,
+_Static_assert(CHUNK_LEAST % COLLX_LINE == 0 && CHUNK_WHOLE / 2 % COLLX_LINE == 0 &&
+                   COLLX_ALLREDUCE_ELEMENT % COLLX_LINE == 0,
                "buffers are made of whole lines");
+_Static_assert(CHUNK_WHOLE >= CHUNK_MOST, "two ranks have room for either chunk");
 
 /* Of one buffer of a rank: of two ranks for half a chunk, and a little more, for where it is cut
  * depends on the elements; of more for all of it. */
@@ -69,7 +74,7 @@ static size_t stride_for(int ranks, int numa_nodes)
     return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * room_for(ranks), numa_nodes);
 }
 
-/* Before it is what the ranks agree about. */
+/* In the line before it two ranks agree about their chunks. */
 static unsigned char *first_part(void *memory, int numa_nodes)
 {
     return (unsigned char *)collx_numa_up((uintptr_t)memory + COLLX_LINE, numa_nodes);
