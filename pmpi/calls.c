@@ -1,6 +1,5 @@
 #include "pmpi/calls.h"
 
-#include "base/clock.h"
 #include "pmpi/trace.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
@@ -134,35 +133,34 @@ static bool counts(int error)
 
 /* What a call adds to how much use this rank has made of the communicator; nobody else need come to
  * the same. */
-static uint64_t use_of(enum collx_kind kind, const struct collx_call *call)
+static uint64_t use_of(const struct collx_comm *comm, enum collx_kind kind,
+                       const struct collx_call *call)
 {
+    const uint64_t by_itself = ((uint64_t)comm->size + 1) / 2;
     const struct collx_datatype *type;
     uint64_t bytes;
 
     if (kind == COLLX_BARRIER)
-        return 1;
+        return by_itself;
     /* Of a derived one MPI could be asked, by means that a setup makes: so many calls have to do.
      */
     type = collx_datatype_predefined((MPI_Datatype)call->datatype);
     if (!type)
-        return 1;
+        return by_itself;
     if (__builtin_mul_overflow((uint64_t)call->count, (uint64_t)type->size, &bytes))
         return COLLX_WARMUP_LATE;
-    return 1 + bytes / 1024;
+    return by_itself + bytes / 256;
 }
 
 /* The call has gone well.  When it is worth it all ranks set the communicator up, at the end of the
  * same call. */
 static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
 {
-    const uint64_t ms = first_ask == COLLX_WARMUP_CROWD ? COLLX_WARMUP_CROWD_MS : COLLX_WARMUP_MS;
-
-    comm->used += use_of(kind, call);
+    comm->used += use_of(comm, kind, call);
     if (++comm->calls < comm->ask_at)
         return;
     comm->ask_at *= COLLX_WARMUP_FACTOR;
-    collx_comm_setup(comm, comm->calls >= COLLX_WARMUP_LATE || comm->used >= COLLX_WARMUP_LATE ||
-                               collx_clock_ns() - comm->since >= ms * 1000000);
+    collx_comm_setup(comm, first_ask == COLLX_WARMUP_CROWD || comm->used >= COLLX_WARMUP_LATE);
 }
 
 static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
@@ -217,14 +215,11 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
         return first_at_once(kind, call);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    uint64_t begin = collx_clock_ns();
     int error = collx_call_mpi(kind, call);
     if (counts(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
-        if (comm != &collx_comm_unknown && !comm->inter) {
-            comm->since = begin;
+        if (comm != &collx_comm_unknown && !comm->inter)
             count(comm, kind, call);
-        }
     }
     return error;
 }
@@ -265,7 +260,6 @@ void collx_calls_begin(struct collx_comm *comm)
     /* Another job may have said otherwise. */
     const bool ours = first_ask != COLLX_WARMUP_EARLY && collx_world_has(comm);
     comm->ask_at = ours ? first_ask : COLLX_WARMUP_EARLY;
-    comm->since = collx_clock_ns();
     comm->slot[COLLX_BARRIER].run = comm->ask_at ? warm_barrier : set_up_barrier;
     comm->slot[COLLX_BCAST].run = comm->ask_at ? warm_bcast : set_up_bcast;
     comm->slot[COLLX_ALLREDUCE].run = comm->ask_at ? warm_allreduce : set_up_allreduce;

@@ -13,19 +13,19 @@
 #include <stdatomic.h>
 
 /* Routed calls after which the ranks of a communicator ask each other whether it is worth a setup,
- * which takes as long as a thousand small calls gain.  The first of them is agreed on when
- * MPI_COMM_WORLD comes up; nothing else decides when they meet, and all count calls alike. */
+ * which takes as long as thousands of small calls of two ranks gain.  The first of them is agreed
+ * on when MPI_COMM_WORLD comes up; nothing else decides when they meet, and all count calls alike.
+ * No clock has a say in any of this: the MPI library combines in another order than collx, and the
+ * call from which on that changes has to be the same in every run. */
 enum {
     COLLX_WARMUP_EARLY = 16,
-    /* In a crowd with an MPI library that lets no other rank have the CPU while it waits: a call
-     * takes milliseconds there, as long as many setups. */
-    COLLX_WARMUP_CROWD = 1,
     COLLX_WARMUP_FACTOR = 4, /* and then after so many times as many */
-    /* It is, if so many calls were made, or a rank has made so much use of it, in calls and KiB. */
-    COLLX_WARMUP_LATE = 1024,
-    /* Or if it has been used for so long, of which a setup would be a hundredth. */
-    COLLX_WARMUP_MS = 20,
-    COLLX_WARMUP_CROWD_MS = 4,
+    /* It is, if a rank has made so much use of it: half the communicator's ranks for a call, as
+     * more of them gain more by it, and one for each 256 bytes. */
+    COLLX_WARMUP_LATE = 4096,
+    /* In a crowd with an MPI library that lets no other rank have the CPU while it waits, it is
+     * after so many calls: they take milliseconds there, as long as a setup. */
+    COLLX_WARMUP_CROWD = 2,
 };
 
 /* An algorithm at work on a communicator. */
@@ -47,8 +47,7 @@ struct collx_comm {
     /* Until it is set up. */
     uint64_t calls;  /* routed ones that went well */
     uint64_t ask_at; /* calls when all ask whether it is worth it */
-    uint64_t used;   /* this rank's: calls, and their KiB */
-    uint64_t since;  /* ns: before the first of them */
+    uint64_t used;   /* this rank's, as COLLX_WARMUP_LATE counts */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */

@@ -106,8 +106,8 @@ static void barriers(MPI_Comm comm, int count)
     MPI_Comm_free(&comm);
 }
 
-/* Communicators that are not used enough to be set up, and such as are: by many calls, by a
- * long one among few, or by few over a long time on one of the ranks. */
+/* Communicators that are used enough to be set up, by many calls or by a long one among few, and
+ * such as are not: by few calls, even where those take long. */
 static void brief(int count)
 {
     int room[8] = {rank == 0 ? 7 : 0};
@@ -124,11 +124,11 @@ static void brief(int count)
 
     for (int i = 0; i < count; i++)
         barriers(named("brief", 0), 15);
-    barriers(named("often", 0), 1024 + 100);
+    barriers(named("often", 0), 4096 + 100);
     comm = named("long", 0);
     use_until_set_up(comm);
     barriers(comm, 100);
-    comm = named("old", 0);
+    comm = named("slow", 0);
     CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
     if (rank == size - 1)
         usleep(100000);
