@@ -17,18 +17,15 @@ extern const collx_algorithm collx_allreduce_nx, collx_allreduce_hsb;
 namespace
 {
 
-const Form bcasts[] = {
-    {"nx", &collx_bcast_nx, {0}},
-    {"nx_2", &collx_bcast_nx, {2}},
-    {"hsb", &collx_bcast_hsb, {8}},
-    {"hsb_2", &collx_bcast_hsb, {2}},
-};
+const Form bcast_nx_2 = {"nx_2", &collx_bcast_nx, {2}};
 
-const Form allreduces[] = {
-    {"nx", &collx_allreduce_nx, {0}},          {"nx_2", &collx_allreduce_nx, {2}},
-    {"nx_3", &collx_allreduce_nx, {3}},        {"hsb", &collx_allreduce_hsb, {8, 8}},
-    {"hsb_2_3", &collx_allreduce_hsb, {2, 3}},
-};
+const std::vector<Form> bcasts =
+    forms_of(COLLX_BCAST, {bcast_nx_2, {"hsb_2", &collx_bcast_hsb, {2}}});
+
+const std::vector<Form> allreduces =
+    forms_of(COLLX_ALLREDUCE, {{"nx_2", &collx_allreduce_nx, {2}},
+                               {"nx_3", &collx_allreduce_nx, {3}},
+                               {"hsb_2_3", &collx_allreduce_hsb, {2, 3}}});
 
 /* The node of each rank. */
 const std::vector<int> layouts[] = {
@@ -183,8 +180,8 @@ TEST(BetweenData, ManyShortOnes)
     for (const Way &way : {Way{"shm", COLLX_OVER_SHM, {}}, sisci("sisci", 10)}) {
         Folder folder;
         Environment environment(way.in(folder));
-        collx_args args = args_of(bcasts[1], way.over);
-        EXPECT_EQ("", run_team(bcasts[1].algorithm, 5, Ranks::processes, true,
+        collx_args args = args_of(bcast_nx_2, way.over);
+        EXPECT_EQ("", run_team(bcast_nx_2.algorithm, 5, Ranks::processes, true,
                                [](Rank &self) {
                                    Dice dice(self.team.rank);
                                    for (int call = 0; call < 1500; call++) {
@@ -311,7 +308,7 @@ TEST(BetweenData, NumbersOfChunksWrapAround)
 
 TEST(BetweenData, ADeadNodeIsAnError)
 {
-    expect_dead_node_is_error(allreduces[0], [](Rank &self) {
+    expect_dead_node_is_error({"nx", &collx_allreduce_nx, {}}, [](Rank &self) {
         int64_t one = 1, sum = 0;
         int error = self.sum(&one, &sum, 1);
         return error ? error : sum != 4;

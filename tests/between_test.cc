@@ -26,14 +26,11 @@ constexpr bool sanitized = false;
 #endif
 constexpr int rounds = 400 / slower;
 
-const Form forms[] = {
-    {"nx", &collx_barrier_nx, {0, 0}},
-    {"nx_2", &collx_barrier_nx, {2, 0}},
-    {"nx_2_exchange", &collx_barrier_nx, {2, 1}},
-    {"nx_3_exchange", &collx_barrier_nx, {3, 1}},
-    {"hsb", &collx_barrier_hsb, {8, 8}},
-    {"hsb_2_3", &collx_barrier_hsb, {2, 3}},
-};
+const std::vector<Form> forms =
+    forms_of(COLLX_BARRIER, {{"nx_2", &collx_barrier_nx, {2}},
+                             {"nx_2_exchange", &collx_barrier_nx, {2, 1}},
+                             {"nx_3_exchange", &collx_barrier_nx, {3, 1}},
+                             {"hsb_2_3", &collx_barrier_hsb, {2, 3}}});
 
 /* The node of each rank. */
 const std::vector<int> layouts[] = {
@@ -293,7 +290,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Crossroads, ADeadNodeIsAnError)
 {
-    expect_dead_node_is_error(forms[0], [](Rank &self) { return self.barrier(); });
+    expect_dead_node_is_error({"nx", &collx_barrier_nx, {}},
+                              [](Rank &self) { return self.barrier(); });
 }
 
 } // namespace

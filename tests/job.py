@@ -4,6 +4,7 @@ Not a test itself: the run_*.py here use it."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,6 +103,18 @@ class Report:
 
     def per_rank(self):
         return [rank["calls"] for rank in self.json["ranks"]]
+
+
+def algorithms(build):
+    """[(name, collective, names of its parameters)] of all that there are, also what somebody adds."""
+    info = run([Path(build) / "collx", "info"]).expect().out
+    found = []
+    for line in info.partition("\nAlgorithms\n")[2].splitlines():
+        if head := re.fullmatch(r"  (\S+) of (\S+)", line):
+            found.append((head[1], head[2], []))
+        elif param := re.match(r"      (\w+) = ", line):
+            found[-1][2].append(param[1])
+    return found
 
 
 def main(cases):

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """usage: run_nodes.py BUILD MPI LAUNCHER
 
-Collectives between nodes: nx and hsb, in all their forms, over all that flags can cross by, with nodes
-that COLLX_NODE_SIZE makes of this one.  Dolphin's library is the one that stands in for it, tests/sisci.
+Collectives between nodes: every algorithm that has a parameter `over`, and nx and hsb in all their
+forms, over all that flags can cross by, with nodes that COLLX_NODE_SIZE makes of this one.  Dolphin's
+library is the one that stands in for it, tests/sisci.
 The program is tests/programs/nodes.c; where MPI has to go on, it is that of the conformance tests."""
 
 import re
 import sys
 from pathlib import Path
 
-from job import Mpi, Report, check, main
+from job import Mpi, Report, algorithms, check, main
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 mpi = Mpi(mpi_name, launcher)
@@ -124,7 +125,27 @@ def who_is_late(late, *said):
     return case
 
 
+def each():
+    """Every algorithm that crosses between nodes, also one that somebody adds."""
+    areas = {"barrier": [], "bcast": ["bcast"], "allreduce": ["allreduce", "allreduce-user"]}
+    crossing = {}
+    for name, collective, params in algorithms(build):
+        if "over" in params:
+            crossing.setdefault(name, []).append(collective)
+    check(crossing, "no algorithm has a parameter `over`")
+    for name, collectives in crossing.items():
+        data = [area for collective in collectives for area in areas[collective]]
+        for over in ("shm", "p2p"):
+            use = f"{name}(over={over})"
+            if "barrier" in collectives:
+                yield f"{name} by {over}", barriers(use, 4, 2, f"2 nodes cross by {over}$", rounds=100)
+                yield f"MPI goes on in {name} by {over}", keeps_mpi_going(use)
+            if data:
+                yield f"Bcast and Allreduce: {name} by {over}", conforms(use, 5, 2, data)
+
+
 main([
+    *each(),
     ("nx on one node", barriers("nx", 3, 0, "^the ranks check in with rank 0")),
     ("hsb of one rank", barriers("hsb", 1, 0, "^the ranks check in with rank 0")),
     ("nx by what is best: shared memory", barriers(
@@ -142,19 +163,14 @@ main([
         '"hsb(over=sisci, f_in=2, f_out=3)"', 6, 2, "3 nodes cross by sisci", fail=50)),
     ("hsb by shared memory, a rank a node", barriers(
         '"hsb(over=shm, f_in=2, f_out=2)"', 9, 1, "9 nodes cross by shm", rounds=100)),
-    ("hsb by messages", barriers("hsb(over=p2p)", 4, 2, "2 nodes cross by p2p", rounds=100)),
     ("nx by windows", barriers("nx(over=rma)", 5, 2, "3 nodes cross by rma", rounds=30)),
     ("hsb by windows, a rank a node", barriers(
         '"hsb(over=rma, f_in=2)"', 4, 1, "4 nodes cross by rma", rounds=30)),
-    ("Bcast and Allreduce: nx by shared memory", conforms(
-        "nx(over=shm)", 5, 2, ["bcast", "allreduce", "allreduce-user"])),
     ("Bcast and Allreduce: nx by messages", conforms(
         '"nx(over=p2p, n=2)"', 3, 1, ["bcast", "allreduce-user"])),
     ("Bcast and Allreduce: hsb by Dolphin's", conforms(
         '"hsb(over=sisci, f_in=2, f_out=2)"', 4, 1, ["bcast", "allreduce-user"], fail=10)),
     ("Bcast: nx by windows", conforms("nx(over=rma)", 2, 1, ["bcast"])),
-    ("MPI goes on in nx by shared memory", keeps_mpi_going("nx(over=shm)")),
-    ("MPI goes on in nx by messages", keeps_mpi_going("nx(over=p2p)")),
     ("one leader cannot", one_leader_cannot),
     ("a leader is late", who_is_late(
         2, ["rank 3 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 2. Have they",

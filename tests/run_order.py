@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from job import Mpi, Report, Skip, check, main, run
+from job import Mpi, Report, Skip, algorithms, check, main, run
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 mpi = Mpi(mpi_name, launcher)
@@ -44,12 +44,6 @@ class Job:
         return self
 
 
-def algorithms():
-    """The names of all that reduce, also of those that somebody adds."""
-    info = run([build / "collx", "info"]).expect().out
-    return re.findall(r"^  (\S+) of allreduce$", info, re.M)
-
-
 def same_bits(ranks):
     """Every placement of so many ranks, and every way that their calls can go."""
 
@@ -68,7 +62,8 @@ def same_bits(ranks):
             bits["no memory"] = job.bits
             bits["pmpi named alone"] = Job(folder, ranks, use="pmpi").went("ordered").bits
         # One that does not promise the order gives way to `ordered`.
-        for name in algorithms() if ranks == 6 else []:
+        reduce = [name for name, collective, _ in algorithms(build) if collective == "allreduce"]
+        for name in reduce if ranks == 6 else []:
             for size in (0, 2):
                 job = Job(folder, ranks, env={"COLLX_NODE_SIZE": size}, use=name)
                 check({route for route, reason in job.routes if reason == "policy"} <= {name, "ordered"},

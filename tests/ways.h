@@ -6,6 +6,7 @@
 #include "tests/team.h"
 
 #include <csignal>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,8 +49,21 @@ inline std::vector<Way> all_ways()
 struct Form {
     std::string name;
     const collx_algorithm *algorithm;
-    std::vector<int64_t> params; /* without `over`, the last */
+    std::vector<int64_t> params; /* the first ones; the others have their initial values */
 };
+
+/* Every algorithm that goes over something, also one that somebody adds; then more forms. */
+inline std::vector<Form> forms_of(collx_kind kind, const std::vector<Form> &more)
+{
+    std::vector<Form> all;
+
+    for (int i = 0; collx_algorithms[i]; i++)
+        for (const collx_param *param = collx_algorithms[i]->params; param && param->name; param++)
+            if (collx_algorithms[i]->kind == kind && !strcmp(param->name, "over"))
+                all.push_back({collx_algorithms[i]->name, collx_algorithms[i], {}});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
 
 struct Case {
     Way way;
@@ -67,21 +81,22 @@ inline std::string name_of(const testing::TestParamInfo<Case> &info)
     return name + (info.param.kind == Ranks::threads ? "_threads" : "");
 }
 
-inline collx_args args_of(const Form &form, collx_over over)
+inline collx_args args_of(const Form &form, int64_t over)
 {
+    const collx_param *param = form.algorithm->params;
     collx_args args = {};
-    size_t i = 0;
 
-    for (int64_t value : form.params)
-        args.value[i++] = value;
-    args.value[i] = over;
+    for (size_t i = 0; param[i].name; i++)
+        args.value[i] = !strcmp(param[i].name, "over") ? over
+                        : i < form.params.size()       ? form.params[i]
+                                                       : param[i].initial;
     return args;
 }
 
 /* Each layout meets each form, and each of them each way, in turn, one of `turns` that there are:
  * all of it takes long. */
-template <size_t layouts, size_t forms>
-std::vector<Case> cases(const std::vector<int> (&layout)[layouts], const Form (&form)[forms],
+template <size_t layouts>
+std::vector<Case> cases(const std::vector<int> (&layout)[layouts], const std::vector<Form> &form,
                         unsigned turns)
 {
     std::vector<Case> all;

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Conformance tests of one MPI with one number of ranks, as TAP.
 
-For every algorithm that `collx info` lists, the conformance program is run under
+For every algorithm of one node that `collx info` lists, the conformance program is run under
 LD_PRELOAD=libcollx.so with a policy that forces this algorithm for the collectives that it does;
 every area of the program is one line.  That the calls really went that way is looked up in a
 trace, where a form of the algorithm is tested in full, with half of the numbers of ranks: with the
-others nothing is traced.  A new algorithm is found, and tested, without a change here."""
+others nothing is traced.  A new algorithm is found, and tested, without a change here; what is for
+several nodes run_nodes.py finds, by its parameter `over`."""
 
 import argparse
 import collections
