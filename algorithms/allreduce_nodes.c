@@ -107,14 +107,6 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
     return collx_combine_alone(state->mates.team, call);
 }
 
-/* On any nodes. */
-int collx_allreduce_nodes_query(const struct collx_facts *facts, const struct collx_args *args,
-                                char *why, size_t size)
-{
-    (void)facts, (void)args, (void)why, (void)size;
-    return 0;
-}
-
 size_t collx_allreduce_nodes_space(const struct collx_facts *facts, const struct collx_args *args)
 {
     (void)args;

@@ -27,9 +27,7 @@ enum {
     COLLX_REDUCTION_TREE = 1 << 20, /* what all ranks together contribute to a tree, at most */
 };
 
-/* collx_algorithm.query, space. */
-int collx_allreduce_nodes_query(const struct collx_facts *facts, const struct collx_args *args,
-                                char *why, size_t size);
+/* collx_algorithm.space. */
 size_t collx_allreduce_nodes_space(const struct collx_facts *facts, const struct collx_args *args);
 
 /* For attach, over an enum collx_over.  0 or -ENOMEM. */

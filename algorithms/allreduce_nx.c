@@ -25,7 +25,6 @@ const struct collx_algorithm collx_allreduce_nx = {
     .kind = COLLX_ALLREDUCE,
     .rank_order = true,
     .params = params,
-    .query = collx_allreduce_nodes_query,
     .space = collx_allreduce_nodes_space,
     .attach = collx_allreduce_nx_attach,
     .connect = collx_allreduce_nodes_connect,

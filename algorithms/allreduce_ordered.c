@@ -176,13 +176,6 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
     return collx_combine_alone(state->team, call);
 }
 
-static int collx_allreduce_ordered_query(const struct collx_facts *facts,
-                                         const struct collx_args *args, char *why, size_t size)
-{
-    (void)facts, (void)args, (void)why, (void)size;
-    return 0;
-}
-
 static bool collx_allreduce_ordered_takes(const void *state, const struct collx_call *call)
 {
     (void)state;
@@ -237,7 +230,6 @@ const struct collx_algorithm collx_allreduce_ordered = {
     .needs = "datatype elements of at most 64 KiB",
     .kind = COLLX_ALLREDUCE,
     .rank_order = true,
-    .query = collx_allreduce_ordered_query,
     .attach = collx_allreduce_ordered_attach,
     .connect = collx_allreduce_ordered_connect,
     .takes = collx_allreduce_ordered_takes,

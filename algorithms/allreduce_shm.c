@@ -225,13 +225,6 @@ static const struct collx_param params[] = {
     {0},
 };
 
-static int collx_allreduce_shm_query(const struct collx_facts *facts, const struct collx_args *args,
-                                     char *why, size_t size)
-{
-    (void)args;
-    return collx_query_one_node(facts, why, size);
-}
-
 static struct collx_groups_plan plan_of(const struct collx_place *places, int ranks,
                                         const struct collx_args *args)
 {
@@ -330,7 +323,7 @@ const struct collx_algorithm collx_allreduce_shm = {
     .kind = COLLX_ALLREDUCE,
     .rank_order = true,
     .params = params,
-    .query = collx_allreduce_shm_query,
+    .query = collx_query_one_node,
     .space = collx_allreduce_shm_space,
     .place = collx_allreduce_shm_place,
     .attach = collx_allreduce_shm_attach,

@@ -32,7 +32,6 @@ const struct collx_algorithm collx_barrier_hsb = {
     .needs = "memory that the ranks of a node share",
     .kind = COLLX_BARRIER,
     .params = params,
-    .query = collx_nodes_query,
     .space = collx_nodes_space,
     .attach = collx_barrier_hsb_attach,
     .connect = collx_nodes_connect,

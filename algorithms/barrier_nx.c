@@ -43,7 +43,6 @@ const struct collx_algorithm collx_barrier_nx = {
     .needs = "memory that the ranks of a node share",
     .kind = COLLX_BARRIER,
     .params = params,
-    .query = collx_nodes_query,
     .space = collx_nodes_space,
     .attach = collx_barrier_nx_attach,
     .connect = collx_nodes_connect,

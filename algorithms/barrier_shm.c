@@ -125,13 +125,6 @@ static int run_steps(struct collx_slot *slot, struct collx_call *call)
     return 0;
 }
 
-static int collx_barrier_shm_query(const struct collx_facts *facts, const struct collx_args *args,
-                                   char *why, size_t size)
-{
-    (void)args;
-    return collx_query_one_node(facts, why, size);
-}
-
 static size_t collx_barrier_shm_space(const struct collx_facts *facts,
                                       const struct collx_args *args)
 {
@@ -252,7 +245,7 @@ const struct collx_algorithm collx_barrier_shm = {
     .help = "flags in shared memory; dissemination of radix 8, or a tree shaped by caches",
     .needs = "all ranks on one node",
     .kind = COLLX_BARRIER,
-    .query = collx_barrier_shm_query,
+    .query = collx_query_one_node,
     .space = collx_barrier_shm_space,
     .place = collx_barrier_shm_place,
     .attach = collx_barrier_shm_attach,

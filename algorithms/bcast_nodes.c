@@ -158,14 +158,6 @@ static int run(struct collx_slot *slot, struct collx_call *call)
     return run_bytes(bcast, call->root, call->rbuf, call->bytes);
 }
 
-/* On any nodes. */
-int collx_bcast_nodes_query(const struct collx_facts *facts, const struct collx_args *args,
-                            char *why, size_t size)
-{
-    (void)facts, (void)args, (void)why, (void)size;
-    return 0;
-}
-
 size_t collx_bcast_nodes_space(const struct collx_facts *facts, const struct collx_args *args)
 {
     (void)args;

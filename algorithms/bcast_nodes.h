@@ -15,9 +15,7 @@
 #include "algorithms/crossroads.h"
 #include "algorithms/fanout.h"
 
-/* collx_algorithm.query, space. */
-int collx_bcast_nodes_query(const struct collx_facts *facts, const struct collx_args *args,
-                            char *why, size_t size);
+/* collx_algorithm.space. */
 size_t collx_bcast_nodes_space(const struct collx_facts *facts, const struct collx_args *args);
 
 /* For attach: along such trees, over an enum collx_over.  0 or -ENOMEM. */

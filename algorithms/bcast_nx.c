@@ -27,7 +27,6 @@ const struct collx_algorithm collx_bcast_nx = {
     .needs = "memory that the ranks of a node share; in MPI programs messages of at most 2 GiB",
     .kind = COLLX_BCAST,
     .params = params,
-    .query = collx_bcast_nodes_query,
     .space = collx_bcast_nodes_space,
     .attach = collx_bcast_nx_attach,
     .connect = collx_bcast_nodes_connect,

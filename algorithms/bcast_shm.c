@@ -138,13 +138,6 @@ static const struct collx_param params[] = {
     {0},
 };
 
-static int collx_bcast_shm_query(const struct collx_facts *facts, const struct collx_args *args,
-                                 char *why, size_t size)
-{
-    (void)args;
-    return collx_query_one_node(facts, why, size);
-}
-
 static struct collx_groups_plan plan_of(const struct collx_place *places, int ranks,
                                         const struct collx_args *args)
 {
@@ -253,7 +246,7 @@ const struct collx_algorithm collx_bcast_shm = {
     .needs = "all ranks on one node",
     .kind = COLLX_BCAST,
     .params = params,
-    .query = collx_bcast_shm_query,
+    .query = collx_query_one_node,
     .space = collx_bcast_shm_space,
     .place = collx_bcast_shm_place,
     .attach = collx_bcast_shm_attach,

@@ -30,13 +30,11 @@ size_t collx_nodes_space(const struct collx_facts *facts, const struct collx_arg
 int collx_nodes_attach(struct collx_team *team, const struct collx_nodes_way *way, void *with,
                        void *memory, struct collx_slot *slot);
 
-/* The same where they do a pattern, over an enum collx_over; and collx_algorithm.query for that.
- * `form` says in a few words what it is; it is copied. */
+/* The same where they do a pattern, over an enum collx_over.  `form` says in a few words what it
+ * is; it is copied. */
 int collx_nodes_attach_pattern(struct collx_team *team, const struct collx_pattern *pattern,
                                const char *form, int64_t over, void *memory,
                                struct collx_slot *slot);
-int collx_nodes_query(const struct collx_facts *facts, const struct collx_args *args, char *why,
-                      size_t size);
 
 /* collx_algorithm.connect, describe, detach. */
 int collx_nodes_connect(struct collx_team *team, struct collx_slot *slot, char *why, size_t size);

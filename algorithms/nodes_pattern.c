@@ -47,14 +47,6 @@ static void way_destroy(void *with)
     free(way);
 }
 
-/* On any nodes. */
-int collx_nodes_query(const struct collx_facts *facts, const struct collx_args *args, char *why,
-                      size_t size)
-{
-    (void)facts, (void)args, (void)why, (void)size;
-    return 0;
-}
-
 int collx_nodes_attach_pattern(struct collx_team *team, const struct collx_pattern *pattern,
                                const char *form, int64_t over, void *memory,
                                struct collx_slot *slot)

@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
-int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size)
+int collx_query_one_node(const struct collx_facts *facts, const struct collx_args *args, char *why,
+                         size_t size)
 {
+    (void)args;
     if (facts->nodes == 1)
         return 0;
-    snprintf(why, size, "the communicator spans %d nodes; shm needs all ranks on one",
-             facts->nodes);
+    snprintf(why, size, "the communicator spans %d nodes, and it is for one", facts->nodes);
     return COLLX_EUNFIT;
 }
 

@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* The part of struct collx_algorithm.query that all share: every rank must be on one node. */
-int collx_query_one_node(const struct collx_facts *facts, char *why, size_t size);
+/* collx_algorithm.query: every rank must be on one node. */
+int collx_query_one_node(const struct collx_facts *facts, const struct collx_args *args, char *why,
+                         size_t size);
 
 /* What the ranks of a team must hold alike of what they know of their CPUs. */
 enum { COLLX_SHM_AGREED = 1, COLLX_SHM_WHOLE_LINES = 2, COLLX_SHM_RETURNABLE = 4 };

@@ -152,7 +152,7 @@ struct collx_algorithm {
     bool rank_order;
     const struct collx_param *params; /* NULL: none */
 
-    /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  Mandatory. */
+    /* Pure.  0, or COLLX_EUNFIT and one line in `why`.  NULL: it can run everywhere. */
     int (*query)(const struct collx_facts *facts, const struct collx_args *args, char *why,
                  size_t size);
     /* Local, for `collx info` and `collx policy explain`: whether this machine has what it takes.

@@ -115,7 +115,7 @@ int collx_use_fits(const struct collx_rule *rule, const struct collx_use *use,
     }
     if (is_refused(found, &use->args[kind], refused, why, size))
         return COLLX_EUNFIT;
-    if (found->query(facts, &use->args[kind], why, size))
+    if (found->query && found->query(facts, &use->args[kind], why, size))
         return COLLX_EUNFIT;
     *algorithm = found;
     return 0;

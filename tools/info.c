@@ -134,7 +134,7 @@ static bool runs_here(const struct collx_algorithm *algorithm, const struct coll
     for (int nodes = 1; nodes <= 2; nodes++) {
         struct collx_facts facts = {
             .ranks = 2, .nodes = nodes, .node_ranks_min = 2 / nodes, .node_ranks_max = 2 / nodes};
-        if (!algorithm->query(&facts, args, why, sizeof why)) {
+        if (!algorithm->query || !algorithm->query(&facts, args, why, sizeof why)) {
             *text = 0;
             return !algorithm->look || !algorithm->look(text, size);
         }
