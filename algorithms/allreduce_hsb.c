@@ -3,16 +3,11 @@
 
 enum { F_IN, F_OUT, OVER };
 
-static int fan(int64_t wanted)
-{
-    return wanted ? (int)wanted : COLLX_HSB_FAN;
-}
-
 static int collx_allreduce_hsb_attach(struct collx_team *team, const struct collx_args *args,
                                       void *memory, struct collx_slot *slot)
 {
     const struct collx_reduction reduction = {
-        .tree = true, .n = 2, .f_in = fan(args->value[F_IN]), .f_out = fan(args->value[F_OUT])};
+        .tree = true, .n = 2, .f_in = (int)args->value[F_IN], .f_out = (int)args->value[F_OUT]};
 
     return collx_allreduce_nodes_attach(team, &reduction, args->value[OVER], memory, slot);
 }

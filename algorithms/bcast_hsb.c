@@ -9,7 +9,7 @@ static int collx_bcast_hsb_attach(struct collx_team *team, const struct collx_ar
 {
     const struct collx_fanout fanout = {
         .nodes = collx_leaders_count(team),
-        .n = args->value[F_OUT] ? (int)args->value[F_OUT] : COLLX_HSB_FAN,
+        .n = (int)args->value[F_OUT],
     };
 
     return collx_bcast_nodes_attach(team, &fanout, args->value[OVER], memory, slot);

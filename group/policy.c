@@ -15,6 +15,7 @@ const struct collx_policy *collx_group_policy_builtin(void)
         .version = COLLX_POLICY_VERSION,
         .rules = 1,
         .source = "built-in",
+        /* Parameters of these are 0 where nothing is said. */
         .rule = {{COLLX_RULE_ANY, .uses = 3,
                   .use = {{.name = "shm"}, {.name = "nx"}, {.name = "ordered"}}}},
     };
