@@ -8,6 +8,8 @@
  *   3. load the adapter for that MPI from beside libcollx.so and let it put itself in the way;
  *   4. see for each MPI_X whether a tool was loaded behind us; if so MPI_X goes to the tool, whose
  *      PMPI_X comes back to be routed, and otherwise straight to where PMPI_X goes.
+ *
+ * What stands in for MPI in a program of one process, and has MPI_X alone, is left alone.
  */
 #include "base/door.h"
 #include "base/folder.h"
@@ -214,17 +216,28 @@ static void *tool_behind(const char *name)
     return mpi && next == dlsym(mpi, name) ? NULL : next;
 }
 
+/* Whether a library behind us has an MPI_X without its PMPI_X, as those do that come with solvers
+ * for programs of one process. */
+static bool has_stand_in(void)
+{
+    for (int i = 0; i < COLLX_ENTRIES; i++)
+        if (!real[i] && dlsym(RTLD_NEXT, names[i] + 1))
+            return true;
+    return false;
+}
+
 /* Let the entries jump to where `route` says. */
 static void fill_tables(void)
 {
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
-        void *tool = real[i] ? tool_behind(names[i] + 1) : NULL;
+        /* Without a PMPI_X the next MPI_X is all that there is, whosever it may be. */
+        void *next = real[i] ? tool_behind(names[i] + 1) : dlsym(RTLD_NEXT, names[i] + 1);
 
         /* Release: a thread that jumps here without having passed our lock sees all that the
          * adapter has set up.  (Its jump depends on the address loaded.) */
         __atomic_store_n(&collx_pmpi_table[i], to, __ATOMIC_RELEASE);
-        __atomic_store_n(&collx_mpi_table[i], tool ? tool : to, __ATOMIC_RELEASE);
+        __atomic_store_n(&collx_mpi_table[i], next ? next : to, __ATOMIC_RELEASE);
     }
 }
 
@@ -232,17 +245,17 @@ static void resolve(void)
 {
     mpi = find_mpi();
     collx_folder_of((void *)collx_resolve, folder, sizeof folder);
-    if (!mpi)
-        warn(
-            "an MPI function was called, but no MPI shared library is loaded (is the program "
-            "linked with a static one, or with -lcollx but without -Wl,--no-as-needed before it?); "
-            "it runs without collx");
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
         route[i] = real[i];
     }
     if (mpi)
         load_adapter();
+    else if (!has_stand_in())
+        warn(
+            "an MPI function was called, but no MPI shared library is loaded (is the program "
+            "linked with a static one, or with -lcollx but without -Wl,--no-as-needed before it?); "
+            "it runs without collx");
     fill_tables();
 }
 

@@ -105,6 +105,7 @@ cases = [
     ("python without MPI", unchanged(["/usr/bin/python3", "-c", "import threading; print('hello')"])),
     ("git", unchanged(["git", "--version"])),
     ("ssh", unchanged(["ssh", "-V"])),
+    ("a program with what stands in for MPI", unchanged([str(build / "tests/programs/alone")])),
 ]
 for launcher in launchers:
     name = Path(launcher).name
