@@ -25,13 +25,25 @@ enum {
     NOTHING = 0,
 };
 
-#define SIGNED(type)                                                                               \
-    (sizeof(type) == 1   ? COLLX_ELEM_I8                                                           \
-     : sizeof(type) == 2 ? COLLX_ELEM_I16                                                          \
-     : sizeof(type) == 4 ? COLLX_ELEM_I32                                                          \
-                         : COLLX_ELEM_I64)
-#define UNSIGNED(type) (SIGNED(type) + (COLLX_ELEM_U8 - COLLX_ELEM_I8))
-#define OTHER COLLX_ELEM_NONE
+/* What numbers a type is of; how long they are has to be asked for: what MPI_INTEGER and MPI_REAL
+ * are depends on how the Fortran of this MPI library was built. */
+enum numbers { OTHER, SIGNED, UNSIGNED, REAL, FLOAT16, BFLOAT16 };
+
+/* COLLX_ELEM_NONE: no kernel of ours knows them, so MPI reduces them. */
+static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
+{
+    static const enum collx_elem elems[][9] = {
+        [SIGNED] =
+            {[1] = COLLX_ELEM_I8, [2] = COLLX_ELEM_I16, [4] = COLLX_ELEM_I32, [8] = COLLX_ELEM_I64},
+        [UNSIGNED] =
+            {[1] = COLLX_ELEM_U8, [2] = COLLX_ELEM_U16, [4] = COLLX_ELEM_U32, [8] = COLLX_ELEM_U64},
+        [REAL] = {[4] = COLLX_ELEM_F32, [8] = COLLX_ELEM_F64},
+        [FLOAT16] = {[2] = COLLX_ELEM_F16},
+        [BFLOAT16] = {[2] = COLLX_ELEM_BF16},
+    };
+
+    return size >= 0 && size <= 8 ? elems[numbers][size] : COLLX_ELEM_NONE;
+}
 
 /* A table of handles that is filled once and then only read: open addressing, load below 1/4. */
 enum { TABLE = 512 };
@@ -55,7 +67,7 @@ const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type)
     }
 }
 
-static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
+static void add(MPI_Datatype datatype, uint32_t ops, enum numbers numbers)
 {
     uintptr_t handle = (uintptr_t)datatype;
     MPI_Aint lb, extent;
@@ -68,12 +80,7 @@ static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
         return;
     if (pmpi.Type_size_x(datatype, &size) || pmpi.Type_get_extent(datatype, &lb, &extent))
         return;
-    /* What MPI_REAL is depends on how its Fortran was built; its size tells. */
-    if (ops == FLOATING && size == sizeof(float))
-        elem = COLLX_ELEM_F32;
-    if (ops == FLOATING && size == sizeof(double))
-        elem = COLLX_ELEM_F64;
-    bool half = elem == COLLX_ELEM_F16 || elem == COLLX_ELEM_BF16;
+    bool half = numbers == FLOAT16 || numbers == BFLOAT16;
     if (half && size != 2)
         return;
     for (i = place(handle); types[i].handle; i = (i + 1) % TABLE)
@@ -82,7 +89,7 @@ static void add(MPI_Datatype datatype, uint32_t ops, unsigned elem)
         .handle = handle,
         .size = size,
         .ops = ops,
-        .elem = (uint8_t)elem,
+        .elem = (uint8_t)elem_of(numbers, size),
         .contiguous = lb == 0 && extent == size,
         .extension = half,
     };
@@ -93,33 +100,33 @@ void collx_types_init(void)
     add(MPI_CHAR, NOTHING, OTHER);
     add(MPI_WCHAR, NOTHING, OTHER);
     add(MPI_PACKED, NOTHING, OTHER);
-    add(MPI_BYTE, BYTE, COLLX_ELEM_U8);
+    add(MPI_BYTE, BYTE, UNSIGNED);
 
-    add(MPI_SIGNED_CHAR, C_INTEGER, COLLX_ELEM_I8);
-    add(MPI_SHORT, C_INTEGER, SIGNED(short));
-    add(MPI_INT, C_INTEGER, SIGNED(int));
-    add(MPI_LONG, C_INTEGER, SIGNED(long));
-    add(MPI_LONG_LONG, C_INTEGER, SIGNED(long long));
-    add(MPI_UNSIGNED_CHAR, C_INTEGER, COLLX_ELEM_U8);
-    add(MPI_UNSIGNED_SHORT, C_INTEGER, UNSIGNED(short));
-    add(MPI_UNSIGNED, C_INTEGER, UNSIGNED(int));
-    add(MPI_UNSIGNED_LONG, C_INTEGER, UNSIGNED(long));
-    add(MPI_UNSIGNED_LONG_LONG, C_INTEGER, UNSIGNED(long long));
-    add(MPI_INT8_T, C_INTEGER, COLLX_ELEM_I8);
-    add(MPI_INT16_T, C_INTEGER, COLLX_ELEM_I16);
-    add(MPI_INT32_T, C_INTEGER, COLLX_ELEM_I32);
-    add(MPI_INT64_T, C_INTEGER, COLLX_ELEM_I64);
-    add(MPI_UINT8_T, C_INTEGER, COLLX_ELEM_U8);
-    add(MPI_UINT16_T, C_INTEGER, COLLX_ELEM_U16);
-    add(MPI_UINT32_T, C_INTEGER, COLLX_ELEM_U32);
-    add(MPI_UINT64_T, C_INTEGER, COLLX_ELEM_U64);
-    add(MPI_AINT, MULTI_LANGUAGE, SIGNED(MPI_Aint));
-    add(MPI_OFFSET, MULTI_LANGUAGE, SIGNED(MPI_Offset));
-    add(MPI_COUNT, MULTI_LANGUAGE, SIGNED(MPI_Count));
+    add(MPI_SIGNED_CHAR, C_INTEGER, SIGNED);
+    add(MPI_SHORT, C_INTEGER, SIGNED);
+    add(MPI_INT, C_INTEGER, SIGNED);
+    add(MPI_LONG, C_INTEGER, SIGNED);
+    add(MPI_LONG_LONG, C_INTEGER, SIGNED);
+    add(MPI_UNSIGNED_CHAR, C_INTEGER, UNSIGNED);
+    add(MPI_UNSIGNED_SHORT, C_INTEGER, UNSIGNED);
+    add(MPI_UNSIGNED, C_INTEGER, UNSIGNED);
+    add(MPI_UNSIGNED_LONG, C_INTEGER, UNSIGNED);
+    add(MPI_UNSIGNED_LONG_LONG, C_INTEGER, UNSIGNED);
+    add(MPI_INT8_T, C_INTEGER, SIGNED);
+    add(MPI_INT16_T, C_INTEGER, SIGNED);
+    add(MPI_INT32_T, C_INTEGER, SIGNED);
+    add(MPI_INT64_T, C_INTEGER, SIGNED);
+    add(MPI_UINT8_T, C_INTEGER, UNSIGNED);
+    add(MPI_UINT16_T, C_INTEGER, UNSIGNED);
+    add(MPI_UINT32_T, C_INTEGER, UNSIGNED);
+    add(MPI_UINT64_T, C_INTEGER, UNSIGNED);
+    add(MPI_AINT, MULTI_LANGUAGE, SIGNED);
+    add(MPI_OFFSET, MULTI_LANGUAGE, SIGNED);
+    add(MPI_COUNT, MULTI_LANGUAGE, SIGNED);
 
-    add(MPI_FLOAT, FLOATING, COLLX_ELEM_F32);
-    add(MPI_DOUBLE, FLOATING, COLLX_ELEM_F64);
-    add(MPI_LONG_DOUBLE, FLOATING, OTHER);
+    add(MPI_FLOAT, FLOATING, REAL);
+    add(MPI_DOUBLE, FLOATING, REAL);
+    add(MPI_LONG_DOUBLE, FLOATING, REAL);
     add(MPI_C_BOOL, LOGICAL, OTHER);
     add(MPI_C_FLOAT_COMPLEX, COMPLEX, OTHER);
     add(MPI_C_DOUBLE_COMPLEX, COMPLEX, OTHER);
@@ -134,36 +141,36 @@ void collx_types_init(void)
 
     add(MPI_CHARACTER, NOTHING, OTHER);
     add(MPI_LOGICAL, LOGICAL, OTHER);
-    add(MPI_INTEGER, FORTRAN_INTEGER, SIGNED(MPI_Fint));
-    add(MPI_REAL, FLOATING, OTHER);
-    add(MPI_DOUBLE_PRECISION, FLOATING, OTHER);
+    add(MPI_INTEGER, FORTRAN_INTEGER, SIGNED);
+    add(MPI_REAL, FLOATING, REAL);
+    add(MPI_DOUBLE_PRECISION, FLOATING, REAL);
     add(MPI_COMPLEX, COMPLEX, OTHER);
     add(MPI_DOUBLE_COMPLEX, COMPLEX, OTHER);
     add(MPI_2REAL, PAIR, OTHER);
     add(MPI_2DOUBLE_PRECISION, PAIR, OTHER);
     add(MPI_2INTEGER, PAIR, OTHER);
 #ifdef MPI_INTEGER1
-    add(MPI_INTEGER1, FORTRAN_INTEGER, COLLX_ELEM_I8);
+    add(MPI_INTEGER1, FORTRAN_INTEGER, SIGNED);
 #endif
-    add(MPI_INTEGER2, FORTRAN_INTEGER, COLLX_ELEM_I16);
-    add(MPI_INTEGER4, FORTRAN_INTEGER, COLLX_ELEM_I32);
-    add(MPI_INTEGER8, FORTRAN_INTEGER, COLLX_ELEM_I64);
-    add(MPI_REAL4, FLOATING, COLLX_ELEM_F32);
-    add(MPI_REAL8, FLOATING, COLLX_ELEM_F64);
+    add(MPI_INTEGER2, FORTRAN_INTEGER, SIGNED);
+    add(MPI_INTEGER4, FORTRAN_INTEGER, SIGNED);
+    add(MPI_INTEGER8, FORTRAN_INTEGER, SIGNED);
+    add(MPI_REAL4, FLOATING, REAL);
+    add(MPI_REAL8, FLOATING, REAL);
     add(MPI_COMPLEX8, COMPLEX, OTHER);
     add(MPI_COMPLEX16, COMPLEX, OTHER);
 
 #ifdef MPIX_C_FLOAT16 /* MPICH, and Open MPI's extension */
-    add(MPIX_C_FLOAT16, FLOATING, COLLX_ELEM_F16);
+    add(MPIX_C_FLOAT16, FLOATING, FLOAT16);
 #endif
 #ifdef MPIX_SHORT_FLOAT /* Open MPI's extension */
-    add(MPIX_SHORT_FLOAT, FLOATING, COLLX_ELEM_F16);
+    add(MPIX_SHORT_FLOAT, FLOATING, FLOAT16);
 #endif
 #ifdef MPIX_BFLOAT16 /* MPICH */
-    add(MPIX_BFLOAT16, FLOATING, COLLX_ELEM_BF16);
+    add(MPIX_BFLOAT16, FLOATING, BFLOAT16);
 #endif
 #ifdef MPIX_C_BF16 /* Intel MPI */
-    add(MPIX_C_BF16, FLOATING, COLLX_ELEM_BF16);
+    add(MPIX_C_BF16, FLOATING, BFLOAT16);
 #endif
 }
 

@@ -336,6 +336,13 @@ def big_element_by_nx(folder):
     check(calls.get(("nx", "policy")) and calls.get(("pmpi", "not taken")), f"{calls}")
 
 
+def wide_integers(folder):
+    """How long Fortran's INTEGER is depends on the MPI library of the process alone."""
+    library = build / "tests" / "programs" / f"libmpi.so.wide-integers-{mpi_name}"
+    simple("wide-integers", with_collx=False,
+           env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})(folder)
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -495,6 +502,7 @@ main([
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
     ("what a program has hung on communicators", simple("attributes")),
+    ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("10,000 communicators", communicators),

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -480,6 +481,21 @@ static void attributes(void)
     CHECK(deletions == 2);
 }
 
+/* Of an MPI library whose MPI_INTEGER has 8 bytes. */
+static void wide_integers(void)
+{
+    enum { COUNT = 100 };
+    int64_t in[COUNT], out[COUNT];
+
+    start();
+    for (int i = 0; i < COUNT; i++)
+        in[i] = ((int64_t)i << 32) - 1 - rank;
+    MPI_Allreduce(in, out, COUNT, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(out[i] == size * (((int64_t)i << 32) - 1) - size * (size - 1) / 2);
+    finish();
+}
+
 static const struct weather weather_calls[] = {
     {"plain", plain},
     {"many", many},
@@ -498,6 +514,7 @@ static const struct weather weather_calls[] = {
     {"in-place", in_place},
     {"big-element", big_element},
     {"attributes", attributes},
+    {"wide-integers", wide_integers},
     {0},
 };
 
