@@ -156,6 +156,16 @@ static const char *adapter_for(char *version, size_t size)
     return NULL;
 }
 
+/* An adapter whose handles are addresses in its MPI library has brought that along, if the process
+ * does not use it: a release of another binary interface has another file name.  Asked of the two
+ * libraries, since a program may have copies of their data. */
+static bool is_for_another(void *adapter)
+{
+    void *its = dlsym(adapter, "PMPI_Get_library_version");
+
+    return its && its != dlsym(mpi, "PMPI_Get_library_version");
+}
+
 static void load_adapter(void)
 {
     char version[256], path[sizeof folder + 64], why[512] = "";
@@ -184,6 +194,13 @@ static void load_adapter(void)
         warn("cannot load the adapter for %s (%s); the program runs without collx. "
              "The adapter belongs beside libcollx.so",
              version, dlerror());
+        return;
+    }
+    if (is_for_another(handle)) {
+        dlclose(handle);
+        warn("the adapter %s was built with another MPI library than the program uses (%s); it "
+             "runs without collx. Build collx with the mpicc of that library",
+             path, version);
         return;
     }
     collx_adapter_open_fn *open = (collx_adapter_open_fn *)dlsym(handle, COLLX_ADAPTER_OPEN);

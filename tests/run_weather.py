@@ -410,10 +410,10 @@ def mpi_library():
     return Path(found[2])
 
 
-def from_python(folder, library, initialiser, first="", preload=collx):
-    """Calls of two ranks by route, of a program that loads a library with all its functions itself;
-    `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`; `first`: what
-    it does before."""
+def python_job(folder, library, initialiser, first="", preload=collx):
+    """Two ranks of a program that loads a library with all its functions itself, traced to
+    folder/trace; `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`;
+    `first`: what it does before."""
     program = folder / "program.py"
     program.write_text(f"""import ctypes
 {first}
@@ -429,11 +429,15 @@ for _ in range(50):
 process.MPI_Finalize()
 print("good")
 """)
-    trace = folder / "trace"
-    good(mpi.run(2, ["/usr/bin/python3", program],
-                 {"LD_PRELOAD": preload, "COLLX_TRACE": trace, "COLLX_AT_ONCE": "on"},
-                 cwd=build)).expect_quiet()
-    return Report(build, trace)
+    return good(mpi.run(2, ["/usr/bin/python3", program],
+                        {"LD_PRELOAD": preload, "COLLX_TRACE": folder / "trace",
+                         "COLLX_AT_ONCE": "on"}, cwd=build))
+
+
+def from_python(folder, *rest, **more):
+    """The calls of such a program."""
+    python_job(folder, *rest, **more).expect_quiet()
+    return Report(build, folder / "trace")
 
 
 def another_name(folder):
@@ -442,6 +446,15 @@ def another_name(folder):
     shutil.copy(mpi_library(), copy)
     calls = from_python(folder, copy, "process").calls(route="shm")
     check(calls == 2 * 50, f"{calls} calls of 100 were routed")
+
+
+def another_open_mpi(folder):
+    """Handles of Open MPI are addresses in one library, and the adapter's is not the program's here."""
+    library = mpi_library().read_bytes()
+    check(b"libmpi.so.40\0" in library, "the library does not say what it is called")
+    copy = folder / "libmpi.so.20"
+    copy.write_bytes(library.replace(b"libmpi.so.40\0", b"libmpi.so.20\0"))
+    said_once(python_job(folder, copy, "process"), "another MPI library", "runs without collx")
 
 
 def init_past_collx(folder):
@@ -514,4 +527,6 @@ main([
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
-] + ([("an MPI library of another name", another_name)] if mpi_name == "mpich" else []))
+    {"openmpi": ("another Open MPI than the adapter's", another_open_mpi),
+     "mpich": ("an MPI library of another name", another_name)}[mpi_name],
+])
