@@ -21,6 +21,13 @@
 
 extern "C" uint32_t passing_on_site(uint32_t (*site)(const void *)); // tests/passing_on.c
 
+// What tests/constructor.c runs while it is loaded.
+static std::function<void()> now_in_constructor;
+extern "C" __attribute__((visibility("default"))) void in_constructor()
+{
+    now_in_constructor();
+}
+
 namespace
 {
 
@@ -551,6 +558,32 @@ TEST(Trace, CallSitesAreInTheProgram)
         EXPECT_NE(strstr(trace->modules[site.module].path, "trace-test"), nullptr)
             << trace->modules[site.module].path;
     }
+}
+
+// The loader's lock is held there, for which a thread waits that has come from a new place.
+TEST(Trace, SitesOfAConstructor)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  std::thread other;
+                  now_in_constructor = [&] {
+                      std::atomic<bool> begun{false};
+                      other = std::thread([&begun] {
+                          begun = true;
+                          EXPECT_NE(passing_on_site(collx_recorder.site), 0u);
+                      });
+                      while (!begun)
+                          sched_yield();
+                      usleep(200000);
+                      EXPECT_NE(collx_recorder.site(__builtin_return_address(0)), 0u);
+                  };
+                  alarm(30);
+                  EXPECT_NE(dlopen(COLLX_TEST_CONSTRUCTOR, RTLD_NOW), nullptr) << dlerror();
+                  other.join();
+                  collx_recorder.close();
+              }),
+              0);
 }
 
 TEST(Trace, SitesCanBeLeftOut)

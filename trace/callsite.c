@@ -121,31 +121,37 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* The number of a module, from 1; 0: there are too many. */
-static uint32_t module_find(const struct dl_find_object *found,
-                            const struct collx_callsite_ops *ops)
+/* The number of a module that has been met before, from 1; else 0. */
+static uint32_t module_known(const struct dl_find_object *found)
 {
-    const struct link_map *map = found->dlfo_link_map;
-
     /* Most calls come from where the last one came from. */
     for (uint32_t i = 0; i < modules_used; i++) {
         uint32_t at = (last_module + i) % modules_used;
         const struct module *module = &modules[at];
 
-        if (module->map == map && module->start == found->dlfo_map_start &&
+        if (module->map == found->dlfo_link_map && module->start == found->dlfo_map_start &&
             module->end == found->dlfo_map_end) {
             last_module = at;
             return at + 1;
         }
     }
-    if (modules_used == MODULES)
-        return 0;
+    return 0;
+}
+
+/* The same of any module; 0: there are too many. */
+static uint32_t module_find(const struct dl_find_object *found, bool passes_on,
+                            const struct collx_callsite_ops *ops)
+{
+    const struct link_map *map = found->dlfo_link_map;
+    uint32_t known = module_known(found);
+
+    if (known || modules_used == MODULES)
+        return known;
 
     uint32_t at = modules_used++;
-    modules[at] =
-        (struct module){map, found->dlfo_map_start, found->dlfo_map_end, is_passing_on(map)};
+    modules[at] = (struct module){map, found->dlfo_map_start, found->dlfo_map_end, passes_on};
     last_module = at;
-    if (modules[at].passes_on)
+    if (passes_on)
         return at + 1;
 
     char path[PATH_MAX] = "";
@@ -186,7 +192,15 @@ static bool is_program(const void *address, uint32_t *site, const struct collx_c
     if (_dl_find_object((char *)address - 1, &found))
         return false; /* in no module: code made at run time */
     pthread_mutex_lock(&lock);
-    uint32_t module = module_find(&found, ops);
+    uint32_t module = module_known(&found);
+    if (!module && modules_used < MODULES) {
+        /* Without our lock: a thread that loads a library holds the loader's, and its constructor
+         * may be here, too. */
+        pthread_mutex_unlock(&lock);
+        bool passes_on = is_passing_on(found.dlfo_link_map);
+        pthread_mutex_lock(&lock);
+        module = module_find(&found, passes_on, ops);
+    }
     bool program = module && !modules[module - 1].passes_on;
     if (program)
         *site = site_find((uintptr_t)address, module, found.dlfo_link_map, ops);
