@@ -20,8 +20,9 @@ static void report(void *ctx, const char *message)
     collx_warn("%s", message);
 }
 
-/* Its YAML reader is a library of its own, so that only processes that read a policy load it. */
-static int read_file(const char *path, struct collx_policy *policy)
+/* Its YAML reader is a library of its own, so that only processes that read a policy load it. NULL,
+ * and why: it cannot be loaded. */
+static collx_policy_read_fn *load_reader(char *why, size_t size)
 {
     char library[4096];
 
@@ -29,24 +30,23 @@ static int read_file(const char *path, struct collx_policy *policy)
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     collx_policy_read_fn *read =
         handle ? (collx_policy_read_fn *)dlsym(handle, COLLX_POLICY_READ) : NULL;
-    if (!read) {
-        collx_warn("cannot load what reads policies: %s. It belongs beside libcollx.so, and needs "
-                   "libfyaml",
-                   dlerror());
-        return COLLX_EINVALID;
-    }
-    return read(path, policy, report, NULL);
+    if (!read)
+        snprintf(why, size,
+                 "cannot load what reads policies: %s. It belongs beside libcollx.so, and needs "
+                 "libfyaml",
+                 dlerror());
+    return read;
 }
 
-static const struct collx_policy *load(void)
+/* `read` is NULL where there is no reader. */
+static const struct collx_policy *load(const char *path, collx_policy_read_fn *read,
+                                       const char *why)
 {
-    const char *path = collx_option_text(COLLX_OPTION_POLICY);
-    struct collx_policy *policy;
+    struct collx_policy *policy = calloc(1, sizeof *policy);
 
-    if (!*path)
-        return collx_policy_builtin();
-    policy = calloc(1, sizeof *policy);
-    if (!policy || read_file(path, policy)) {
+    if (!read)
+        collx_warn("%s", why);
+    if (!policy || !read || read(path, policy, report, NULL)) {
         collx_warn("the built-in policy is used instead of %s. 'collx policy check' tells when it "
                    "is right",
                    path);
@@ -59,9 +59,21 @@ static const struct collx_policy *load(void)
 
 const struct collx_policy *collx_policy_own(void)
 {
+    const char *path = collx_option_text(COLLX_OPTION_POLICY);
+    char why[4096 + 256] = "";
+
     pthread_mutex_lock(&lock);
-    if (!own)
-        own = load();
+    if (!own && !*path)
+        own = collx_policy_builtin();
+    if (!own) {
+        /* Without our lock: a thread that loads a library holds the loader's, and its constructor
+         * may be here, too. */
+        pthread_mutex_unlock(&lock);
+        collx_policy_read_fn *read = load_reader(why, sizeof why);
+        pthread_mutex_lock(&lock);
+        if (!own)
+            own = load(path, read, why);
+    }
     const struct collx_policy *policy = own;
     pthread_mutex_unlock(&lock);
     return policy;

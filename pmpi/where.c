@@ -9,18 +9,17 @@
 #include <errno.h>
 #include <pthread.h>
 
-static struct collx_place find(int rank)
+/* Where this rank is, and in `why` what is in the way of knowing it and has to be said. */
+static struct collx_place find(int rank, char *why, size_t size)
 {
     const char *description = collx_option_text(COLLX_OPTION_TOPOLOGY);
     struct collx_machine machine;
     struct collx_place place;
-    char why[COLLX_WHY_MAX];
 
-    int error =
-        collx_place_find(collx_door.dir, description, rank, &machine, &place, why, sizeof why);
+    int error = collx_place_find(collx_door.dir, description, rank, &machine, &place, why, size);
     /* Built without hwloc: nobody has to be told again, unless he asks for what it does. */
-    if (error && (error != -ENOENT || *description) && collx_launcher_first())
-        collx_warn("%s. Meanwhile no account is taken of shared caches", why);
+    if (!error || (error == -ENOENT && !*description))
+        *why = '\0';
     return place;
 }
 
@@ -30,15 +29,27 @@ static struct collx_place place_own(const struct collx_comm *comm)
     static struct collx_place own;
     static bool known;
     int local = collx_launcher_local_ranks();
+    char why[COLLX_WHY_MAX] = "";
 
     if (comm->size <= COLLX_RADIX_MAX || (local && comm->size > local))
         return COLLX_NOWHERE;
     pthread_mutex_lock(&lock);
-    if (!known)
-        own = find(collx_world_rank(comm));
-    known = true;
+    if (!known) {
+        /* Without the lock: it loads a library.  A thread that loads one holds the loader's lock,
+         * and its constructor may be here, too. */
+        pthread_mutex_unlock(&lock);
+        struct collx_place found = find(collx_world_rank(comm), why, sizeof why);
+        pthread_mutex_lock(&lock);
+        if (known)
+            *why = '\0';
+        else
+            own = found;
+        known = true;
+    }
     struct collx_place place = own;
     pthread_mutex_unlock(&lock);
+    if (*why && collx_launcher_first())
+        collx_warn("%s. Meanwhile no account is taken of shared caches", why);
     return place;
 }
 

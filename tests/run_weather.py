@@ -298,6 +298,20 @@ def simple(case, expect_route=True, **more):
     return run_case
 
 
+def constructor(ranks, policy=None):
+    """One thread sets a communicator up while another one, which holds the loader's lock, does so
+    with its own: what collx loads then must not be waited for with a lock held."""
+
+    def case(folder):
+        env = {"COLLX_TEST_CONSTRUCTOR": build / "tests" / "constructor.so"}
+        if policy:
+            env["COLLX_POLICY"] = folder / "policy.yaml"
+            env["COLLX_POLICY"].write_text(policy)
+        simple("constructor", ranks=ranks, env=env)(folder)
+
+    return case
+
+
 def beside_the_root(folder):
     simple("beside-the-root", ranks=4)(folder)
     rows = [row for row in Report(build, folder / "trace").json["rows"] if row["comm_size"] == 2]
@@ -501,6 +515,9 @@ main([
     ("ranks fork", simple("forks")),
     ("a rank becomes another program", simple("exec")),
     ("threads, each on its own communicator", simple("threads")),
+    ("threads, one in a constructor, with a policy",
+     constructor(2, "version: 1\nrules:\n  - use: [shm, pmpi]\n")),
+    ("threads, one in a constructor, of 9 ranks", constructor(9)),
     ("sessions", simple("sessions")),
     ("sessions of two threads at once", two_sessions),
     ("handles that are 0", simple("zero-handles")),

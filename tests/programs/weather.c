@@ -7,6 +7,7 @@
 #include "tests/programs/set_up.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -230,18 +231,9 @@ static void no_files(void)
     finish();
 }
 
-static void *thread(void *comm)
+/* MPI_Init for threads; false, after all that is to be said, where the MPI library has none. */
+static bool start_threads(void)
 {
-    rounds(*(MPI_Comm *)comm, 300);
-    return NULL;
-}
-
-/* Concurrent collectives on different communicators. */
-static void threads(void)
-{
-    enum { THREADS = 3 };
-    pthread_t id[THREADS];
-    MPI_Comm comm[THREADS];
     int provided;
 
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
@@ -251,8 +243,27 @@ static void threads(void)
         if (rank == 0)
             printf("skip\n");
         MPI_Finalize();
-        return;
     }
+    return provided == MPI_THREAD_MULTIPLE;
+}
+
+static int thread_rounds = 300;
+
+static void *thread(void *comm)
+{
+    rounds(*(MPI_Comm *)comm, thread_rounds);
+    return NULL;
+}
+
+/* Concurrent collectives on different communicators. */
+static void threads(void)
+{
+    enum { THREADS = 3 };
+    pthread_t id[THREADS];
+    MPI_Comm comm[THREADS];
+
+    if (!start_threads())
+        return;
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
     for (int i = 0; i < THREADS; i++)
@@ -261,6 +272,34 @@ static void threads(void)
         CHECK(!pthread_join(id[i], NULL));
         MPI_Comm_free(&comm[i]);
     }
+    finish();
+}
+
+static MPI_Comm outside, inside;
+static pthread_t beside;
+
+/* What tests/constructor.c runs: meanwhile whoever else needs the loader has to wait. */
+void in_constructor(void);
+void in_constructor(void)
+{
+    CHECK(!pthread_create(&beside, NULL, thread, &outside));
+    usleep(200000);
+    thread(&inside);
+}
+
+/* Collectives while a library is loaded, and on another communicator beside that.  Nobody's first
+ * rank has been that of MPI_COMM_WORLD. */
+static void constructor(void)
+{
+    if (!start_threads())
+        return;
+    thread_rounds = 20; /* of more ranks than CPUs, until all is set up by the MPI library */
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &outside);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &inside);
+    CHECK(dlopen(getenv("COLLX_TEST_CONSTRUCTOR"), RTLD_NOW));
+    CHECK(!pthread_join(beside, NULL));
+    MPI_Comm_free(&outside);
+    MPI_Comm_free(&inside);
     finish();
 }
 
@@ -506,6 +545,7 @@ static const struct weather weather_calls[] = {
     {"no-communicator", no_communicator},
     {"no-files", no_files},
     {"threads", threads},
+    {"constructor", constructor},
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
