@@ -116,6 +116,7 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
     bool traced = *collx_option_text(COLLX_OPTION_TRACE);
     collx_calls_install(traced);
     if (traced) {
+        collx_trace_load();
         collx_traced_install();
         collx_requests_install();
     }

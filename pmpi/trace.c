@@ -14,6 +14,8 @@
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct collx_recorder *loaded; /* NULL: it could not be, for the reason that follows */
+static char unloaded[4096 + 128];
 static const struct collx_recorder *recorder; /* NULL: not tracing */
 static uint32_t unknown; /* the recorder's number for what is no communicator */
 /* When the run began, if that was before the recorder is opened; else 0. */
@@ -28,6 +30,22 @@ static const char *const *route_names(void)
     return names;
 }
 
+void collx_trace_load(void)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/libcollx-trace.so", collx_door.dir);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    loaded = library ? (const struct collx_recorder *)dlsym(library, COLLX_RECORDER_SYMBOL) : NULL;
+    if (!loaded) {
+        snprintf(unloaded, sizeof unloaded,
+                 "%s. It belongs beside libcollx.so, and needs libunwind", dlerror());
+    } else if (loaded->version != COLLX_RECORDER_VERSION) {
+        loaded = NULL;
+        snprintf(unloaded, sizeof unloaded, "%s is of another version of collx", path);
+    }
+}
+
 static void open_recorder(void)
 {
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -40,7 +58,7 @@ static void open_recorder(void)
         .mpi = version,
         .routes = route_names(),
     };
-    char path[4096], why[sizeof path + 64] = "";
+    char why[sizeof unloaded] = "";
     int length;
 
     pmpi.Get_library_version(version, &length);
@@ -50,17 +68,10 @@ static void open_recorder(void)
         pmpi.Comm_size(MPI_COMM_WORLD, &setup.world_size);
     }
 
-    snprintf(path, sizeof path, "%s/libcollx-trace.so", collx_door.dir);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct collx_recorder *found =
-        library ? (const struct collx_recorder *)dlsym(library, COLLX_RECORDER_SYMBOL) : NULL;
-    if (!found)
-        snprintf(why, sizeof why, "%s. It belongs beside libcollx.so, and needs libunwind",
-                 dlerror());
-    else if (found->version != COLLX_RECORDER_VERSION)
-        snprintf(why, sizeof why, "%s is of another version of collx", path);
-    else if (!found->open(&setup, why, sizeof why))
-        recorder = found;
+    if (!loaded)
+        snprintf(why, sizeof why, "%s", unloaded);
+    else if (!loaded->open(&setup, why, sizeof why))
+        recorder = loaded;
 
     if (recorder)
         unknown = recorder->comm(&(struct collx_trace_comm){.size = 1, .name = "(none)"});

@@ -6,6 +6,10 @@
 #include "pmpi/comm.h"
 #include "trace/recorder.h"
 
+/* There will be something to record.  Called while the adapter itself is loaded: later a thread
+ * that loads a library holds the loader's lock, and its constructor may have something to record.
+ */
+void collx_trace_load(void);
 /* MPI has been initialised; it has ended. */
 void collx_trace_begin(void);
 void collx_trace_end(void);

@@ -298,7 +298,7 @@ def simple(case, expect_route=True, **more):
     return run_case
 
 
-def constructor(ranks, policy=None):
+def constructor(ranks, policy=None, name="constructor"):
     """One thread sets a communicator up while another one, which holds the loader's lock, does so
     with its own: what collx loads then must not be waited for with a lock held."""
 
@@ -307,7 +307,7 @@ def constructor(ranks, policy=None):
         if policy:
             env["COLLX_POLICY"] = folder / "policy.yaml"
             env["COLLX_POLICY"].write_text(policy)
-        simple("constructor", ranks=ranks, env=env)(folder)
+        simple(name, ranks=ranks, env=env)(folder)
 
     return case
 
@@ -520,6 +520,7 @@ main([
     ("threads, one in a constructor, of 9 ranks", constructor(9)),
     ("sessions", simple("sessions")),
     ("sessions of two threads at once", two_sessions),
+    ("a session of two threads, one in a constructor", constructor(2, name="constructor-session")),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", simple("lonely-error")),
     ("collectives inside MPI_Finalize", simple("in-finalize")),

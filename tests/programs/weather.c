@@ -275,31 +275,39 @@ static void threads(void)
     finish();
 }
 
-static MPI_Comm outside, inside;
+static MPI_Comm comm_beside, comm_inside;
 static pthread_t beside;
 
 /* What tests/constructor.c runs: meanwhile whoever else needs the loader has to wait. */
 void in_constructor(void);
 void in_constructor(void)
 {
-    CHECK(!pthread_create(&beside, NULL, thread, &outside));
+    CHECK(!pthread_create(&beside, NULL, thread, &comm_beside));
     usleep(200000);
-    thread(&inside);
+    thread(&comm_inside);
 }
 
-/* Collectives while a library is loaded, and on another communicator beside that.  Nobody's first
- * rank has been that of MPI_COMM_WORLD. */
-static void constructor(void)
+void rounds_in_constructor(MPI_Comm inside, MPI_Comm outside)
 {
-    if (!start_threads())
-        return;
     thread_rounds = 20; /* of more ranks than CPUs, until all is set up by the MPI library */
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &outside);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &inside);
+    comm_inside = inside;
+    comm_beside = outside;
     CHECK(dlopen(getenv("COLLX_TEST_CONSTRUCTOR"), RTLD_NOW));
     CHECK(!pthread_join(beside, NULL));
-    MPI_Comm_free(&outside);
+}
+
+/* Nobody's first rank has been that of MPI_COMM_WORLD. */
+static void constructor(void)
+{
+    MPI_Comm inside, outside;
+
+    if (!start_threads())
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &inside);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &outside);
+    rounds_in_constructor(inside, outside);
     MPI_Comm_free(&inside);
+    MPI_Comm_free(&outside);
     finish();
 }
 

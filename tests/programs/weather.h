@@ -25,5 +25,7 @@ void finish(void);
 void one_round(MPI_Comm comm, int i);
 /* More than one: of a communicator that is worth being set up, first of all. */
 void rounds(MPI_Comm comm, int count);
+/* On `inside` while a library is loaded, and by another thread on `outside` beside that. */
+void rounds_in_constructor(MPI_Comm inside, MPI_Comm outside);
 
 #endif

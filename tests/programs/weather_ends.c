@@ -92,6 +92,35 @@ static void sessions(void)
 #endif
 }
 
+static void constructor_session(void)
+{
+#ifdef HAS_SESSIONS
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Info info;
+    MPI_Comm comm[2];
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    for (int i = 0; i < 2; i++)
+        CHECK(!MPI_Comm_create_from_group(group, i ? "outside" : "inside", MPI_INFO_NULL,
+                                          MPI_ERRORS_ARE_FATAL, &comm[i]));
+    MPI_Info_free(&info);
+    MPI_Group_free(&group);
+    MPI_Comm_rank(comm[0], &rank);
+    rounds_in_constructor(comm[0], comm[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&comm[i]);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
 #ifdef HAS_SESSIONS
 static void *open_session(void *session)
 {
@@ -245,6 +274,7 @@ const struct weather weather_ends[] = {
     {"no-finalize", no_finalize},
     {"no-finalize-late", no_finalize_late},
     {"sessions", sessions},
+    {"constructor-session", constructor_session},
     {"two-sessions", two_sessions},
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
