@@ -107,20 +107,7 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
     comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = (void *)(uintptr_t)reason};
 }
 
-/* --- communicators on their way to having routes ---------------------------------------------- */
-
-/* Set by all ranks alike, before they make calls. */
-static uint64_t first_ask = COLLX_WARMUP_EARLY;
-
-void collx_calls_warm_up(uint64_t calls)
-{
-    first_ask = calls;
-}
-
-/* Whether a call counts towards the setup.  One that MPI refused for its arguments does not: it may
- * have been made by one rank alone, and all must count alike.  One that failed later does, since
- * others may have succeeded in it. */
-static bool counts(int error)
+bool collx_call_counts(int error)
 {
     int class = MPI_SUCCESS;
 
@@ -129,6 +116,16 @@ static bool counts(int error)
     return class != MPI_ERR_COMM && class != MPI_ERR_COUNT && class != MPI_ERR_TYPE &&
            class != MPI_ERR_BUFFER && class != MPI_ERR_ROOT && class != MPI_ERR_OP &&
            class != MPI_ERR_ARG;
+}
+
+/* --- communicators on their way to having routes ---------------------------------------------- */
+
+/* Set by all ranks alike, before they make calls. */
+static uint64_t first_ask = COLLX_WARMUP_EARLY;
+
+void collx_calls_warm_up(uint64_t calls)
+{
+    first_ask = calls;
 }
 
 /* What a call adds to how much use this rank has made of the communicator; nobody else need come to
@@ -170,7 +167,7 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (counts(error))
+    if (collx_call_counts(error))
         count(comm, kind, call);
     return error;
 }
@@ -216,7 +213,7 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (counts(error)) {
+    if (collx_call_counts(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
         if (comm != &collx_comm_unknown && !comm->inter)
             count(comm, kind, call);

@@ -19,6 +19,11 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
 /* Hand the call to the MPI library; returns its error code. */
 int collx_call_mpi(enum collx_kind kind, const struct collx_call *call);
 
+/* Whether a call that returned `error` counts among those of its communicator.  One that MPI
+ * refused for its arguments does not: it may have been made by one rank alone, and all must count
+ * alike. One that failed later does, since others may have succeeded in it. */
+bool collx_call_counts(int error);
+
 /* Put the entries into the door's table: those that record a trace, or those that do not. */
 void collx_calls_install(bool traced);
 

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "pmpi/calls.h"
 #include "pmpi/types.h"
 
 #include <dlfcn.h>
@@ -187,28 +188,32 @@ static void introduce(struct collx_comm *comm)
                        });
 }
 
-uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bool valid,
+uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, int error,
                             const void *caller)
 {
     int keep = errno;
+    const bool counts = collx_call_counts(error);
 
-    if (!recorder && !(valid && recording(event->begin_ns))) {
+    if (!recorder && !(counts && recording(event->begin_ns))) {
         errno = keep;
         return UINT64_MAX;
     }
     struct collx_comm *comm = collx_comm_find(handle);
-    if (comm == &collx_comm_unknown && valid)
+    if (comm == &collx_comm_unknown && counts)
         comm = collx_comm_add(handle);
     event->site = recorder->site(caller);
     event->comm = unknown;
+    if (!counts)
+        event->reason = COLLX_REASON_BAD_ARGUMENT;
     if (comm != &collx_comm_unknown) {
         /* Also of what is not routed anyway, and of the first call: who waits for whom across two
          * groups cannot be told from one of them, and the report has to know. */
-        if (comm->inter && valid)
+        if (comm->inter && counts)
             event->reason = COLLX_REASON_INTERCOMM;
         introduce(comm);
         event->comm = comm->traced - 1;
-        event->sequence = comm->sequence++;
+        event->sequence = comm->sequence;
+        comm->sequence += counts;
     }
     uint64_t number = recorder->event(event);
     errno = keep;
@@ -259,6 +264,6 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
     };
     if (!error)
         describe(kind, call, &event);
-    collx_trace_record(&event, comm, !error, caller);
+    collx_trace_record(&event, comm, error, caller);
     return error;
 }

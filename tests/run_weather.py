@@ -323,6 +323,17 @@ def beside_the_root(folder):
     check(calls == {"MPI_Bcast": 4, "MPI_Reduce": 4}, f"{calls}")
 
 
+def lonely_error(folder):
+    """The report finds together what belongs together, though one rank has made more calls."""
+    simple("lonely-error")(folder)
+    rows = Report(build, folder / "trace").json["rows"]
+    refused = sum(row["calls"] for row in rows if row["reason"] == "bad argument")
+    check(refused == 6, f"{refused} calls of 6 are told to have had bad arguments")
+    for row in rows:
+        wanted = 0 if row["reason"] == "bad argument" else row["calls"]
+        check(row["matched_calls"] == wanted, f"not {wanted} calls found on all ranks: {row}")
+
+
 def in_place(folder):
     simple("in-place", expect_route=False)(folder)
     sizes = {}
@@ -522,7 +533,7 @@ main([
     ("sessions of two threads at once", two_sessions),
     ("a session of two threads, one in a constructor", constructor(2, name="constructor-session")),
     ("handles that are 0", simple("zero-handles")),
-    ("a call that one rank gets wrong", simple("lonely-error")),
+    ("a call that one rank gets wrong", lonely_error),
     ("collectives inside MPI_Finalize", simple("in-finalize")),
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),
     ("collectives inside MPI_Comm_free, set up at once",

@@ -357,14 +357,16 @@ static void zero_handles(void)
 static void lonely_error(void)
 {
     MPI_Comm comm;
-    int value = 0;
+    int value = 0, all = 0;
 
     start();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     for (int i = 0; i < 3; i++) {
-        if (rank == 0)
+        if (rank == 0) {
             CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+            CHECK(MPI_Reduce(&value, &all, 1, MPI_INT, MPI_SUM, -5, comm) != MPI_SUCCESS);
+        }
         MPI_Barrier(comm);
     }
     for (int i = 0; i < 20; i++) /* all ask each other at the same call whether they set it up */
