@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/launcher.h"
 #include "trace/callsite.h"
 #include "trace/writer.h"
 
@@ -48,7 +49,7 @@ static void read_text(const char *path, char *text, size_t size)
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    return text ? collx_hash(hash, text, strlen(text)) : hash;
+    return text ? collx_hash(hash, text, strlen(text) + 1) : hash; /* "7", "1" is not "71", "" */
 }
 
 static pid_t parent_of(pid_t process)
@@ -65,7 +66,7 @@ static pid_t parent_of(pid_t process)
 
 /* MPICH's launcher leaves nothing in the environment that is equal on all nodes, but its helper on
  * each of them was told where the launcher listens. */
-static uint64_t mix_hydra(uint64_t hash)
+static bool mix_hydra(uint64_t *hash)
 {
     pid_t process = getppid();
 
@@ -79,26 +80,53 @@ static uint64_t mix_hydra(uint64_t hash)
             continue;
         port += strlen("--control-port ");
         port[strcspn(port, " ")] = 0;
-        return mix(hash, port);
+        *hash = mix(*hash, port);
+        return true;
     }
-    return hash;
+    return false;
 }
 
-/* A job number from what launchers leave in the environment, else from the process that started
- * this one.  A process that is alone shares it with nobody: what started it, a shell or the
- * launcher of another MPI, may have started more of that kind. */
+/* What a launcher or a batch system has left in the environment.  One of them decides: what the
+ * launcher itself was run in is often named on its own node alone, in the ranks that it starts
+ * there without a helper.  So what names one run of a launcher comes before what names a batch job,
+ * and a launcher before those that it may have been run by. */
+static bool mix_environment(uint64_t *hash)
+{
+    static const char *const variables[][2] = {
+        {"PMIX_NAMESPACE"}, /* mpirun of Open MPI; srun, jsrun and others with PMIx */
+        {"PALS_APID"},      /* HPE's mpiexec */
+        {"FLUX_JOB_ID"},
+        {"PMI_JOBID"},                     /* srun with PMI-2: job and step */
+        {"SLURM_JOB_ID", "SLURM_STEP_ID"}, /* srun without: several may run in one allocation */
+        {"PBS_JOBID"},
+        {"LSB_JOBID"},
+    };
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        if (!getenv(variables[i][0]))
+            continue;
+        *hash = mix(*hash, getenv(variables[i][0]));
+        if (variables[i][1])
+            *hash = mix(*hash, getenv(variables[i][1]));
+        return true;
+    }
+    return false;
+}
+
+/* A job number from what launchers leave behind, else from the process that started this one.  A
+ * process that is alone shares it with nobody: what started it, a shell or the launcher of another
+ * MPI, may have started more of that kind.  A program with sessions alone does not say how many
+ * processes it has: it is one where no launcher tells of itself. */
 static uint64_t guess_job(const struct collx_trace_header *header)
 {
-    static const char *const variables[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
-                                            "SLURM_STEP_ID",  "PBS_JOBID", "LSB_JOBID",
-                                            "FLUX_JOB_ID",    "PALS_APID"};
-    uint64_t start = 0xcbf29ce484222325u, hash = mix_hydra(start);
+    uint64_t hash = COLLX_HASH_START;
+    /* MPICH's first: a shell that srun began has the name of that run in its environment. */
+    const bool launched = mix_hydra(&hash) || mix_environment(&hash);
 
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        hash = mix(hash, getenv(variables[i]));
-    if (hash == start)
+    if (!launched)
         hash = mix(hash ^ (uint64_t)getppid(), header->boot_id);
-    if (header->world_size == 1) {
+    if (header->world_size == 1 ||
+        (!launched && !header->world_size && collx_launcher_local_ranks() <= 1)) {
         hash = collx_hash(hash, &header->pid, sizeof header->pid);
         hash = collx_hash(hash, &header->start_ns, sizeof header->start_ns);
     }
