@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/calls.h"
@@ -9,10 +10,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct collx_recorder *loaded; /* NULL: it could not be, for the reason that follows */
@@ -76,8 +79,13 @@ static void open_recorder(void)
 
     if (recorder)
         unknown = recorder->comm(&(struct collx_trace_comm){.size = 1, .name = "(none)"});
-    else if (setup.world_rank <= 0)
-        collx_warn("no trace is written to %s: %s. The job goes on without", setup.dir, why);
+    /* A folder may be missing on one node alone. */
+    else if (collx_launcher_first_here()) {
+        char host[HOST_NAME_MAX + 1] = "";
+        gethostname(host, sizeof host - 1);
+        collx_warn("on %s no trace is written to %s: %s. The job goes on without", host, setup.dir,
+                   why);
+    }
 }
 
 void collx_trace_begin(void)

@@ -231,7 +231,7 @@ static void report_missing(struct collx_summary *summary)
     if (missing)
         collx_problem_add(summary,
                           "no trace of rank%s %s: the job was killed early, or these ranks wrote "
-                          "to another folder",
+                          "to another folder, or could not and said so",
                           missing > 1 ? "s" : "", list);
 }
 

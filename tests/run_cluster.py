@@ -101,6 +101,20 @@ def in_rank_order(folder):
     check(routes.of("everywhere", "Allreduce") == {"ordered"}, routes.all())
 
 
+def untraced_node(folder):
+    """Where a node cannot write its traces it says so, once, and the others write theirs."""
+    trace = folder / "trace"
+    trace.mkdir()
+    result = good(job(3, 2, [cluster, "both", ROUNDS], {"LD_PRELOAD": collx, "COLLX_TRACE": trace},
+                      options=["-b", f"test $(hostname) != n1 || mount -t tmpfs -o ro none {trace}"]))
+    said = [line for line in result.err.splitlines() if "collx:" in line]
+    check(len(said) == 1 and "on n1 no trace" in said[0] and "Read-only" in said[0], result.err)
+    report = Report(build, trace)
+    check(len(report.json["ranks"]) == 4, f"{report.json['ranks']}")
+    check(any("ranks 2–3: " in problem for problem in report.json["problems"]),
+          f"{report.json['problems']}")
+
+
 def killed(folder):
     """A node dies: the job ends, and nothing of ours stays where others live on."""
     look = "ls -a /dev/shm | sed 's/^/left: /'; ps -eo args | sed 's/^/runs: /'"
@@ -171,6 +185,7 @@ main([
     (f"{mpi_name}: 3 nodes with 2 ranks", both(3, 2)),
     (f"{mpi_name}: 2 nodes with 3 ranks", both(2, 3)),
     (f"{mpi_name}: in rank order", in_rank_order),
+    (f"{mpi_name}: one node writes no traces", untraced_node),
     (f"{mpi_name}: a node is killed", killed),
     (f"{mpi_name}: windows", windows),
     (f"{mpi_name}: no windows", no_windows),
