@@ -92,6 +92,9 @@ void collx_trace_begin(void)
 {
     if (*collx_option_text(COLLX_OPTION_TRACE))
         pthread_once(&once, open_recorder);
+    /* After the end of all sessions MPI may begin again. */
+    if (recorder)
+        recorder->reopen();
 }
 
 void collx_trace_began(uint64_t when_ns)
@@ -99,6 +102,8 @@ void collx_trace_began(uint64_t when_ns)
     uint64_t none = 0;
 
     atomic_compare_exchange_strong(&began_ns, &none, when_ns);
+    if (recorder)
+        recorder->reopen();
 }
 
 /* Events are recorded after their calls, so MPI is up.  In a program with sessions alone this is

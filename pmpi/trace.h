@@ -10,7 +10,7 @@
  * that loads a library holds the loader's lock, and its constructor may have something to record.
  */
 void collx_trace_load(void);
-/* MPI has been initialised; it has ended. */
+/* MPI has been initialised; it has ended, but may begin again. */
 void collx_trace_begin(void);
 void collx_trace_end(void);
 /* The run began then, if nobody has said so before: a session has been opened, with or without

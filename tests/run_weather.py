@@ -430,6 +430,17 @@ def two_sessions(folder):
     check(sum(calls.values()) == 2 * 166 * RANKS, f"calls are missing from the trace: {calls}")
 
 
+def begins_again(folder):
+    """One trace of a process, whatever began and ended in it."""
+    if job("begins-again", with_collx=False).code:
+        raise Skip("this MPI library cannot begin again, without collx either")
+    result, calls = routes(folder, case="begins-again")
+    good(result).expect_quiet()
+    check(sum(calls.values()) == 2 * 166 * RANKS, f"calls are missing from the trace: {calls}")
+    report = Report(build, folder / "trace")
+    check(report.code == 0 and len(report.per_rank()) == RANKS, f"{report.err}{report.per_rank()}")
+
+
 def mpi_library():
     found = re.search(r"libmpi(ch)?\.so\S* => (\S+)", run(["ldd", weather]).out)
     return Path(found[2])
@@ -532,6 +543,7 @@ main([
     ("sessions", simple("sessions")),
     ("sessions of two threads at once", two_sessions),
     ("a session of two threads, one in a constructor", constructor(2, name="constructor-session")),
+    ("MPI begins again", begins_again),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", lonely_error),
     ("collectives inside MPI_Finalize", simple("in-finalize")),

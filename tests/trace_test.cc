@@ -407,6 +407,64 @@ TEST(Trace, ChildrenOfAForkDoNotWrite)
     EXPECT_NE(trace->header.end_ns, 0u);
 }
 
+// When all sessions have ended MPI may begin again.
+TEST(Trace, GoesOnWhereMpiBeginsAgain)
+{
+    TraceFolder folder;
+    constexpr uint32_t times = 3, events = 10000; // more than a window
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  collx_recorder.reopen(); // it is not closed
+                  for (uint32_t time = 0; time < times; time++) {
+                      uint32_t comm = trace_comm(time, 0, 1, "world");
+                      for (uint32_t i = 0; i < events; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                      Trace trace = open_trace(folder.file(0));
+                      EXPECT_EQ(problem_of(trace), "");
+                      EXPECT_EQ(trace->events, events * (time + 1));
+                      EXPECT_EQ(in_process([&] {
+                                    collx_recorder.reopen();
+                                    EXPECT_EQ(trace_event(COLLX_BCAST, comm, 0, 1, 2), UINT64_MAX);
+                                }),
+                                0);
+                      collx_recorder.reopen();
+                      EXPECT_NE(problem_of(open_trace(folder.file(0))), "");
+                  }
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    EXPECT_EQ(problem_of(trace), "");
+    EXPECT_EQ(trace->invalid, 0u);
+    EXPECT_EQ(count_events(trace.get()), times * events);
+}
+
+TEST(Trace, LimitHoldsWhereMpiBeginsAgain)
+{
+    TraceFolder folder;
+    constexpr uint64_t limit = COLLX_TRACE_HEADER + 100 * COLLX_TRACE_RECORD;
+    EXPECT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, 0, 1);
+                  setup.limit = limit;
+                  open_or_die(setup);
+                  uint32_t comm = trace_comm(1, 0, 1, "");
+                  for (int time = 0; time < 3; time++) {
+                      for (uint32_t i = 0; i < 60; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                      collx_recorder.reopen();
+                  }
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    EXPECT_EQ(trace->header.stop, (uint32_t)COLLX_TRACE_LIMIT);
+    EXPECT_GT(trace->header.dropped, 0u);
+    EXPECT_EQ(trace->events + trace->header.dropped, 180u);
+    EXPECT_LE(std::filesystem::file_size(folder.file(0)), limit);
+}
+
 TEST(Trace, SessionsHaveNoRank)
 {
     TraceFolder folder;

@@ -16,19 +16,19 @@
 #include <unistd.h>
 
 static struct collx_trace_writer writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
-/* False before open(), after close(), and in the children of a fork: they share the mapping, and
- * must not write into the trace of their parent. */
-static bool recording;
+/* NO_FILE before open(), and in the children of a fork: they share the mapping, and must not write
+ * into the trace of their parent. */
+static enum { NO_FILE, RECORDING, CLOSED } state;
 static uint32_t comms, strings;
 
 static bool is_recording(void)
 {
-    return __atomic_load_n(&recording, __ATOMIC_RELAXED);
+    return __atomic_load_n(&state, __ATOMIC_RELAXED) == RECORDING;
 }
 
 static void stop_in_child(void)
 {
-    __atomic_store_n(&recording, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&state, NO_FILE, __ATOMIC_RELAXED);
 }
 
 /* The contents of a small file such as /proc has, as a text. */
@@ -203,6 +203,7 @@ static int open_trace(const struct collx_trace_setup *setup, char *why, size_t s
     struct collx_trace_header header = {0};
     int keep = errno;
 
+    __atomic_store_n(&state, NO_FILE, __ATOMIC_RELAXED);
     pthread_mutex_init(&writer.lock, NULL); /* anew: this may be the child of a fork */
     collx_callsite_reset();
     comms = strings = 0;
@@ -221,7 +222,7 @@ static int open_trace(const struct collx_trace_setup *setup, char *why, size_t s
     if (!handler)
         pthread_atfork(NULL, NULL, stop_in_child);
     handler = true;
-    __atomic_store_n(&recording, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&state, RECORDING, __ATOMIC_RELAXED);
 done:
     errno = keep;
     return error;
@@ -287,8 +288,18 @@ static void put_completion(uint64_t event, uint64_t when_ns)
 
 static void close_trace(void)
 {
-    if (__atomic_exchange_n(&recording, false, __ATOMIC_RELAXED))
-        collx_trace_writer_finish(&writer, collx_clock_ns());
+    if (!is_recording())
+        return;
+    __atomic_store_n(&state, CLOSED, __ATOMIC_RELAXED);
+    collx_trace_writer_pause(&writer, collx_clock_ns());
+}
+
+static void reopen_trace(void)
+{
+    if (__atomic_load_n(&state, __ATOMIC_RELAXED) != CLOSED)
+        return;
+    collx_trace_writer_resume(&writer);
+    __atomic_store_n(&state, RECORDING, __ATOMIC_RELAXED);
 }
 
 __attribute__((visibility("default"))) extern const struct collx_recorder collx_recorder;
@@ -301,4 +312,5 @@ const struct collx_recorder collx_recorder = {
     .event = put_event,
     .complete = put_completion,
     .close = close_trace,
+    .reopen = reopen_trace,
 };

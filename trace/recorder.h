@@ -62,7 +62,7 @@ struct collx_trace_event {
     uint8_t route, reason;     /* index into setup.routes; enum collx_reason */
 };
 
-enum { COLLX_RECORDER_VERSION = 3 };
+enum { COLLX_RECORDER_VERSION = 4 };
 
 struct collx_recorder {
     unsigned version;
@@ -81,6 +81,9 @@ struct collx_recorder {
     void (*complete)(uint64_t event, uint64_t when_ns);
     /* The run is over (MPI_Finalize).  A file that was never closed is as good. */
     void (*close)(void);
+    /* It was not: MPI has begun again, and the same file goes on.  Nothing where it was not closed,
+     * or was by the parent of a fork. */
+    void (*reopen)(void);
 };
 
 /* The one symbol that libcollx-trace.so exports. */

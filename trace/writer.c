@@ -85,7 +85,8 @@ static void stop(struct collx_trace_writer *writer, int error)
 {
     struct collx_trace_header *header = writer->header;
 
-    unmap_window(writer);
+    if (writer->window)
+        unmap_window(writer);
     header->stop = error < 0 ? COLLX_TRACE_FAILED : COLLX_TRACE_LIMIT;
     header->stop_errno = error < 0 ? (uint32_t)-error : 0;
     /* All ranks reach the limit at about the same time: one speaks for them, the report for all. */
@@ -108,7 +109,8 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
     uint64_t number = UINT64_MAX;
 
     pthread_mutex_lock(&writer->lock);
-    if (writer->window && writer->next == writer->end) {
+    struct collx_trace_header *header = writer->header;
+    if (writer->next == writer->end && !header->stop && !header->end_ns) {
         int keep = errno;
         int error = next_window(writer);
         if (error)
@@ -123,8 +125,8 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
          * tag first, and a kill in between leaves half an event that looks like a whole one. */
         __atomic_store_n(&to->last, record->last, __ATOMIC_RELEASE);
         number = writer->next++;
-    } else if (writer->header && collx_trace_tag(record) == COLLX_TRACE_EVENT) {
-        writer->header->dropped++;
+    } else if (header->stop && collx_trace_tag(record) == COLLX_TRACE_EVENT) {
+        header->dropped++;
     }
     pthread_mutex_unlock(&writer->lock);
     return number;
@@ -233,26 +235,27 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     return error;
 }
 
-void collx_trace_writer_finish(struct collx_trace_writer *writer, uint64_t end_ns)
+void collx_trace_writer_pause(struct collx_trace_writer *writer, uint64_t end_ns)
 {
     pthread_mutex_lock(&writer->lock);
-    if (writer->header) {
-        int keep = errno;
-        writer->header->end_ns = end_ns;
-        const bool ours = is_open(writer);
-        if (writer->window)
-            unmap_window(writer);
-        if (ours && writer->next < writer->end) {
-            /* If this fails the file keeps some zeros at its end, which mean nothing. */
-            int kept = ftruncate(writer->fd,
-                                 (off_t)(COLLX_TRACE_HEADER + writer->next * COLLX_TRACE_RECORD));
-            (void)kept;
-        }
-        munmap(writer->header, COLLX_TRACE_HEADER);
-        writer->header = NULL;
-        if (ours)
-            close(writer->fd);
-        errno = keep;
+    int keep = errno;
+    writer->header->end_ns = end_ns;
+    if (writer->window)
+        unmap_window(writer);
+    if (writer->next < writer->end && is_open(writer)) {
+        /* If this fails the file keeps some zeros at its end, which mean nothing. */
+        int kept =
+            ftruncate(writer->fd, (off_t)(COLLX_TRACE_HEADER + writer->next * COLLX_TRACE_RECORD));
+        (void)kept;
     }
+    writer->end = writer->next;
+    errno = keep;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+void collx_trace_writer_resume(struct collx_trace_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    writer->header->end_ns = 0;
     pthread_mutex_unlock(&writer->lock);
 }

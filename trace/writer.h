@@ -16,7 +16,7 @@
 struct collx_trace_writer {
     pthread_mutex_t lock; /* protects what follows */
     struct collx_trace_header *header;
-    struct collx_trace_record *window; /* NULL: writing has stopped */
+    struct collx_trace_record *window; /* NULL: writing has stopped, or pauses */
     uint64_t first, next, end; /* records: the window's first, the next one, past its last */
     uint64_t limit;
     int fd; /* as long as it is that file: the program may close descriptors that are not its own */
@@ -37,7 +37,9 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
 uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
                                 const struct collx_trace_record *record);
 
-/* Write the end time, give back unused space.  Puts that come later are ignored. */
-void collx_trace_writer_finish(struct collx_trace_writer *writer, uint64_t end_ns);
+/* Write the end time, give back unused space.  The file stays open, for that may not have been the
+ * end; until resume() puts are ignored. */
+void collx_trace_writer_pause(struct collx_trace_writer *writer, uint64_t end_ns);
+void collx_trace_writer_resume(struct collx_trace_writer *writer);
 
 #endif

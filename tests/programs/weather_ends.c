@@ -121,6 +121,19 @@ static void constructor_session(void)
 #endif
 }
 
+/* MPI_Init after the last session has ended. */
+static void begins_again(void)
+{
+#ifdef HAS_SESSIONS
+    sessions();
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+#else
+    puts("skip");
+#endif
+}
+
 #ifdef HAS_SESSIONS
 static void *open_session(void *session)
 {
@@ -276,6 +289,7 @@ const struct weather weather_ends[] = {
     {"sessions", sessions},
     {"constructor-session", constructor_session},
     {"two-sessions", two_sessions},
+    {"begins-again", begins_again},
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
     {"session-outlives", session_outlives},
