@@ -102,6 +102,7 @@ class Running:
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.guard = threading.Timer(60, self.kill)
         self.guard.start()
+        self.killed = False
         self.err = ""
 
     def wait_for(self, text):
@@ -111,6 +112,7 @@ class Running:
             self.err += line
 
     def kill(self):
+        self.killed = True
         try:
             os.killpg(self.process.pid, signal.SIGTERM)
         except ProcessLookupError:
@@ -166,7 +168,10 @@ def the_board_fails(folder):
             run.wait_for("has waited")
             board.stop()
             run.wait_for("can no longer use the port to the hardware barrier")
-            check(run.end() != 0, run.err)
+            run.end()
+            # MPICH 4.2's launcher returns 0 now and then after such an end, without collx, too.
+            fatal = {"openmpi": "MPI_ERR_OTHER", "mpich": "Other MPI error"}[mpi_name]
+            check(not run.killed and fatal in run.err, run.err)
         finally:
             run.kill()
             run.end()
