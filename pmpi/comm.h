@@ -154,7 +154,8 @@ extern atomic_int collx_sessions;
  * final, whatever happened; but where all say that it is not due they stay as they are. */
 void collx_comm_setup(struct collx_comm *comm, bool due);
 /* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
- * after a few of them.  A policy that demands rank order demands it of every call.  Collective. */
+ * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
+ * policy becomes everybody's.  Collective. */
 void collx_setup_begin(void);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
  * of nodes where they have windows (pmpi/rma.h).  Twice is once. */

@@ -8,11 +8,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct collx_policy *own;
+static struct collx_policy held; /* what `own` is, unless that is the built-in one */
 
 static void report(void *ctx, const char *message)
 {
@@ -42,19 +42,16 @@ static collx_policy_read_fn *load_reader(char *why, size_t size)
 static const struct collx_policy *load(const char *path, collx_policy_read_fn *read,
                                        const char *why)
 {
-    struct collx_policy *policy = calloc(1, sizeof *policy);
-
     if (!read)
         collx_warn("%s", why);
-    if (!policy || !read || read(path, policy, report, NULL)) {
+    if (!read || read(path, &held, report, NULL)) {
         collx_warn("the built-in policy is used instead of %s. 'collx policy check' tells when it "
                    "is right",
                    path);
-        free(policy);
         return collx_policy_builtin();
     }
-    collx_policy_apply_options(policy);
-    return policy;
+    collx_policy_apply_options(&held);
+    return &held;
 }
 
 const struct collx_policy *collx_policy_own(void)
@@ -85,12 +82,9 @@ void collx_policy_adopt(const struct collx_policy *policy)
     if (!own && policy == collx_policy_builtin()) {
         own = policy;
     } else if (!own) {
-        struct collx_policy *copy = malloc(sizeof *copy);
-        if (copy) {
-            *copy = *policy;
-            collx_policy_apply_options(copy);
-            own = copy;
-        }
+        held = *policy;
+        collx_policy_apply_options(&held);
+        own = &held;
     }
     pthread_mutex_unlock(&lock);
 }

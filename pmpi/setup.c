@@ -71,6 +71,12 @@ static uint64_t collx_version(void)
     return collx_hash(collx_algorithms_hash(), layout, sizeof layout);
 }
 
+/* All have the built-in one. */
+static uint64_t size_to_hand_over(const struct collx_policy *policy)
+{
+    return policy == collx_policy_builtin() ? 0 : collx_policy_size(policy);
+}
+
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
  * ranks, where they do not go on; or an MPI error. */
 static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool due,
@@ -85,8 +91,8 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool du
         .collx = {version, ~version},
         .name = {name, ~name},
     };
-    if (setup && comm->rank == 0 && setup->policy != collx_policy_builtin())
-        hello->policy_size = collx_policy_size(setup->policy);
+    if (setup && comm->rank == 0)
+        hello->policy_size = size_to_hand_over(setup->policy);
 
     int error = collx_agree_any(comm, (uint64_t *)hello, HELLO_WORDS);
     if (error)
@@ -115,6 +121,22 @@ static void find_own_node(struct collx_comm *comm)
         comm->node_ranks += node[rank] == node[comm->rank];
 }
 
+/* `size` bytes of rank 0's policy, which becomes that of all and, of those that have none yet,
+ * their own; 0: it is the built-in one.  `received`: room for it on the others. */
+static int hand_over(const struct collx_comm *comm, uint64_t size,
+                     const struct collx_policy **policy, struct collx_policy *received)
+{
+    int error = 0;
+
+    if (comm->rank != 0)
+        *policy = size ? received : collx_policy_builtin();
+    if (size)
+        error = collx_agree_from_zero(comm, (void *)(uintptr_t)*policy, size);
+    if (!error && comm->rank != 0)
+        collx_policy_adopt(*policy);
+    return error;
+}
+
 /* 2. */
 static int exchange(struct collx_setup *setup, const struct hello *hello)
 {
@@ -129,15 +151,7 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
     comm->team.places = comm->facts.places;
     comm->team.node = comm->facts.node;
     find_own_node(comm);
-    if (hello->policy_size) {
-        error = collx_agree_from_zero(
-            comm, comm->rank ? (void *)&setup->received : (void *)(uintptr_t)setup->policy,
-            hello->policy_size);
-        if (comm->rank != 0)
-            setup->policy = &setup->received;
-    }
-    if (!error && comm->rank != 0)
-        collx_policy_adopt(setup->policy);
+    error = hand_over(comm, hello->policy_size, &setup->policy, &setup->received);
     if (!error && (hello->name[0] & hello->name[1]))
         error = collx_agree_from_zero(comm, comm->name, sizeof comm->name);
     return error;
@@ -518,21 +532,29 @@ void collx_comm_teardown(struct collx_comm *comm)
 
 void collx_setup_begin(void)
 {
+    static struct collx_policy received; /* nobody may be left without it for want of memory */
     struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
-    uint64_t calls = COLLX_WARMUP_EARLY;
+    const struct collx_policy *policy = NULL;
+    uint64_t calls = COLLX_WARMUP_EARLY, size = 0;
 
     pmpi.Comm_rank(world.comm, &world.rank);
     if (world.rank == 0) {
-        if (collx_policy_orders(collx_policy_own()) || collx_option_number(COLLX_OPTION_AT_ONCE))
+        policy = collx_policy_own();
+        size = size_to_hand_over(policy);
+        if (collx_policy_orders(policy) || collx_option_number(COLLX_OPTION_AT_ONCE))
             calls = 0;
 #ifdef MPICH /* Open MPI's waiting ranks yield in a crowd. */
         else if (collx_crowd_foreseen())
             calls = COLLX_WARMUP_CROWD;
 #endif
     }
-    /* Who has another version may take it for something else: then all do the usual. */
+    /* Who has another version may take it for something else: then all do the usual.  It makes this
+     * call all the same, so there is no further word for the size. */
     const uint64_t version = collx_version();
-    uint64_t words[] = {world.rank == 0 ? calls : 0, version, ~version};
-    if (!collx_agree_any(&world, words, 3) && !(words[1] & words[2]))
-        collx_calls_warm_up(words[0]);
+    uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
+    if (collx_agree_any(&world, words, 3) || words[1] & words[2])
+        return;
+    collx_calls_warm_up((uint32_t)words[0]);
+    /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
+    hand_over(&world, words[0] >> 32, &policy, &received);
 }

@@ -153,30 +153,38 @@ LD_PRELOAD={collx} exec {command}
     return script
 
 
-def policy_by_rank(folder, zero, others):
-    script = by_rank(folder, "COLLX_POLICY", zero, others, f"{weather} plain")
+def policy_by_rank(folder, case, zero, others):
+    script = by_rank(folder, "COLLX_POLICY", zero, others, f"{weather} {case}")
     trace = folder / "trace"
     trace.mkdir()
-    result = good(mpi.run(RANKS, [script], {"COLLX_TRACE": trace}))
-    report = Report(build, trace)
-    return result, report
+    good(mpi.run(RANKS, [script], {"COLLX_TRACE": trace})).expect_quiet()
+    return Report(build, trace)
 
 
-def policy_on_rank_0_alone(folder):
-    policy = folder / "policy.yaml"
-    policy.write_text(ALL_PMPI)
-    result, report = policy_by_rank(folder, policy, folder / "not-on-this-node.yaml")
-    result.expect_quiet()
-    check(not report.calls(route="shm"), "rank 0's policy does not hold")
-    check(report.calls(route="pmpi", reason="policy"), "no call was decided by the policy")
+def policy_on_rank_0_alone(case):
+    def run_case(folder):
+        policy = folder / "policy.yaml"
+        policy.write_text(ALL_PMPI)
+        # Where the file is missing nothing may look for it, and where nothing names it all the same.
+        for number, others in enumerate((folder / "not-on-this-node.yaml", "")):
+            place = folder / str(number)
+            place.mkdir()
+            report = policy_by_rank(place, case, policy, others)
+            check(not report.calls(route="shm"), "rank 0's policy does not hold")
+            check(report.calls(route="pmpi", reason="policy"), "no call was decided by the policy")
+
+    return run_case
 
 
-def policy_elsewhere_alone(folder):
-    policy = folder / "policy.yaml"
-    policy.write_text(ALL_PMPI)
-    result, report = policy_by_rank(folder, "", policy)
-    result.expect_quiet()
-    check(report.calls(route="shm"), "another policy than rank 0's holds")
+def policy_elsewhere_alone(case):
+    def run_case(folder):
+        policy = folder / "policy.yaml"
+        policy.write_text(ALL_PMPI)
+        report = policy_by_rank(folder, case, "", policy)
+        check(report.calls(route="shm"), "another policy than rank 0's holds")
+        check(not report.calls(route="pmpi", reason="policy"), "another policy than rank 0's holds")
+
+    return run_case
 
 
 def each_copies_its_way(folder, variable):
@@ -528,8 +536,10 @@ main([
     ("policy: a pipe that nobody writes to", bad_policy(pipe_as_policy)),
     ("policy: a word that does not exist", bad_policy(wrong_policy)),
     ("policy: the message says where", where_it_is_wrong),
-    ("policy: only where rank 0 is", policy_on_rank_0_alone),
-    ("policy: only where rank 0 is not", policy_elsewhere_alone),
+    ("policy: only where rank 0 is", policy_on_rank_0_alone("plain")),
+    ("policy: only where rank 0 is, which is in another communicator", policy_on_rank_0_alone("apart")),
+    ("policy: only where rank 0 is not", policy_elsewhere_alone("plain")),
+    ("policy: only where rank 0 is not, in another communicator", policy_elsewhere_alone("apart")),
     ("one rank returns lines, the other does not", returned_by_one_alone),
     ("one rank writes whole lines, the other does not", whole_lines_of_one_alone),
     ("trace: folder missing", missing_trace),

@@ -75,6 +75,19 @@ static void many(void)
     finish();
 }
 
+/* Most ranks meet without rank 0 before anybody meets it. */
+static void apart(void)
+{
+    MPI_Comm part;
+
+    start();
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &part);
+    rounds(part, 50);
+    MPI_Comm_free(&part);
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
 static void kill_myself(int number)
 {
     (void)number;
@@ -548,6 +561,7 @@ static void wide_integers(void)
 static const struct weather weather_calls[] = {
     {"plain", plain},
     {"many", many},
+    {"apart", apart},
     {"killed", killed},
     {"forks", forks},
     {"exec", exec_away},
