@@ -547,6 +547,7 @@ void collx_setup_begin(void)
         else if (collx_crowd_foreseen())
             calls = COLLX_WARMUP_CROWD;
 #endif
+        collx_setup_report_begin(policy, calls);
     }
     /* Who has another version may take it for something else: then all do the usual.  It makes this
      * call all the same, so there is no further word for the size. */

@@ -41,6 +41,10 @@ struct collx_setup {
  * limit of ours is none that the system has. */
 enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
 
+/* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too
+ * short for it; not where communicators are set up at once.  `calls`: so many come before. */
+void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls);
+
 /* Rank 0 says for all why there is no memory to share, of `size` bytes; `errors`: one bit or more
  * of the above.  A limit is reached again and again in a program that makes many communicators, and
  * is spoken of once. */

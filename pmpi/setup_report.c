@@ -1,9 +1,32 @@
 #include "algorithms/crowd.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "pmpi/policy.h"
 #include "pmpi/setup.h"
 
+#include <stdio.h>
 #include <string.h>
+
+void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
+{
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    char when[160] = "before its first MPI_Barrier, MPI_Bcast or MPI_Allreduce";
+    int length;
+
+    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0 || collx_option_number(COLLX_OPTION_AT_ONCE))
+        return;
+    pmpi.Get_library_version(mpi, &length);
+    mpi[strcspn(mpi, ",\n")] = '\0';
+    collx_text_clean(mpi, ' ');
+    if (calls)
+        snprintf(when, sizeof when,
+                 "after %llu calls of MPI_Barrier, MPI_Bcast and MPI_Allreduce at the earliest "
+                 "(COLLX_AT_ONCE=on: before the first)",
+                 (unsigned long long)calls);
+    collx_warn("version %s, %s, policy %s. Which way its collectives go is said of each "
+               "communicator when it is set up: %s",
+               COLLX_RELEASE, mpi, policy->source, when);
+}
 
 void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors)
 {

@@ -385,6 +385,23 @@ def wide_integers(folder):
            env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})(folder)
 
 
+def too_short(folder):
+    """Who asks what collx does is told that it is there, also where nothing will be set up."""
+    policy = folder / "policy.yaml"
+    for rules, calls in ((None, r"after \d+ calls of"), (ALL_PMPI, r"after \d+ calls of"),
+                         (ALL_PMPI + "    order: rank\n", "before its first")):
+        if rules:
+            policy.write_text(rules)
+        env = {"COLLX_POLICY": policy} if rules else {}
+        result = good(job("in-place", {"COLLX_VERBOSE": 1, **env}))
+        check(len(spoke(result)) == 1, result.err)
+        name = {"openmpi": r"Open MPI v\d", "mpich": r"MPICH Version: +\d"}[mpi_name]
+        check(re.match(rf"collx: version \d\S+, {name}[^,]*, policy "
+                       rf"{re.escape(str(policy)) if rules else 'built-in'}\. .*: {calls} MPI_Barrier",
+                       spoke(result)[0]), spoke(result)[0])
+        good(job("in-place", env)).expect_quiet()
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -582,6 +599,7 @@ main([
     ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
+    ("a program too short for a setup", too_short),
     ("10,000 communicators", communicators),
     ("no communicator left", simple("no-communicator", expect_route=False, ranks=2)),
     ("/dev/shm is full", full_shm),

@@ -453,7 +453,8 @@ static void beside_the_root(void)
     finish();
 }
 
-/* Everybody contributes 600 bytes to each of these, out of the buffer that takes the result. */
+/* Everybody contributes 600 bytes to each of these, out of the buffer that takes the result, and
+ * none is routed. */
 static void in_place(void)
 {
     enum { BYTES = 600, MOST = 4 };
