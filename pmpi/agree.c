@@ -1,32 +1,71 @@
 #include "pmpi/agree.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Which ranks run under collx nobody knows, so the first that asks speaks for all that wait on its
+ * node: a name that one process alone can have there, until it closes *claim. */
+static bool first_to_ask(int *claim)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const char *job = getenv("PMIX_NAMESPACE"); /* others may wait as well */
+
+    /* Without a path, which begins with a NUL: nothing stays behind. */
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-waits-%u-%s", (unsigned)getuid(),
+             job ? job : "");
+    *claim = collx_fd_own(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (*claim < 0)
+        return collx_launcher_first_here();
+    return !bind(*claim, (struct sockaddr *)&name, sizeof name) || errno != EADDRINUSE;
+}
+
+/* Rank 0 speaks for all, but may be the one without collx: the others are patient for twice as
+ * long, and then speak for their nodes, that of rank 0 only if it has not. */
+static void report_wait(const struct collx_comm *comm, int64_t waited_ms, int *claim)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+
+    if (!first_to_ask(claim) && comm->rank != 0)
+        return;
+    gethostname(host, sizeof host - 1);
+    collx_warn("the ranks of %s%s%s have been waiting for %.0f s to agree on their routes. Does "
+               "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
+               "-x LD_PRELOAD",
+               comm->team.name, comm->rank ? " on " : "", comm->rank ? host : "",
+               (double)waited_ms / 1e3, comm->rank ? ", also rank 0" : "");
+}
 
 static int finish(const struct collx_comm *comm, MPI_Request *request)
 {
     uint64_t begin = collx_clock_ns();
-    int64_t patience = collx_option_number(COLLX_OPTION_STALL);
+    int64_t patience = collx_option_number(COLLX_OPTION_STALL) * (comm->rank ? 2 : 1);
     bool said = patience == 0;
-    int done = 0, error;
+    int done = 0, claim = -1, error;
 
     for (unsigned round = 1; !(error = pmpi.Test(request, &done, MPI_STATUS_IGNORE)) && !done;
          round++) {
         if (round % 64 == 0 && !said &&
             (int64_t)((collx_clock_ns() - begin) / 1000000) > patience) {
             said = true;
-            if (comm->rank == 0)
-                collx_warn("the ranks of %s have been waiting for %.0f s to agree on their routes. "
-                           "Does every rank run under collx? With Open MPI's mpirun, remote nodes "
-                           "need -x LD_PRELOAD",
-                           comm->team.name, (double)patience / 1e3);
+            report_wait(comm, patience, &claim);
         }
         sched_yield();
     }
+    if (claim >= 0)
+        close(claim);
     return error;
 }
 

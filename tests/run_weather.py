@@ -459,6 +459,24 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
+def some_without(ranks, without):
+    """The job waits in MPI_Init, and one rank says so, whichever runs without collx."""
+
+    def case(folder):
+        script = folder / "by-rank"
+        script.write_text(f"""#!/bin/sh
+[ ${{PMIX_RANK:-$PMI_RANK}} != {without} ] && export COLLX_STALL=1s LD_PRELOAD={collx}
+exec {weather} plain
+""")
+        script.chmod(0o755)
+        result = run(["timeout", "8", *mpi.command(ranks, [script])])
+        check(result.code, f"it has not waited\n{result.out}{result.err}")
+        said_once(result, "MPI_COMM_WORLD", "Does every rank run under collx")
+        check(len(spoke(result)) == 1, result.err)
+
+    return case
+
+
 def two_sessions(folder):
     env = {"COLLX_ADAPTER": build / "tests" / "programs" / "slow_adapter.so",
            "COLLX_TEST_ADAPTER": build / f"libcollx-{mpi_name}.so"}
@@ -606,6 +624,8 @@ main([
     ("no memory left to share", no_memory_left),
     ("no more files may be opened", no_files),
     ("another version", another_version),
+    ("rank 0 alone without collx", some_without(4, 0)),
+    ("the last rank alone without collx", some_without(4, 3)),
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
