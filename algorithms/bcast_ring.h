@@ -227,14 +227,22 @@ static inline struct collx_ring_cut collx_ring_next(struct collx_ring *ring, int
     return cut;
 }
 
-/* 1, for the slots from `at` on.  Returns whether this rank has read all of them last. */
-static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ring *ring,
-                                        unsigned at, unsigned slots)
+/* The last chunk that was in the slots from `at` on. */
+static inline uint64_t collx_ring_last(const struct collx_ring *ring, unsigned at, unsigned slots)
 {
     uint64_t e = ring->used[at];
 
     for (unsigned i = 1; i < slots; i++)
         e = ring->used[at + i] > e ? ring->used[at + i] : e;
+    return e;
+}
+
+/* 1, for the slots from `at` on.  Returns whether this rank has read all of them last. */
+static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ring *ring,
+                                        unsigned at, unsigned slots)
+{
+    const uint64_t e = collx_ring_last(ring, at, slots);
+
     if (__builtin_expect(e > ring->all_done, 0)) {
         collx_wait_others(team, ring->done, sizeof *ring->done, e, "Bcast");
         ring->all_done = collx_ring_done(ring, team->size);
@@ -250,6 +258,10 @@ static inline void collx_ring_use(struct collx_ring *ring, unsigned at, unsigned
     for (unsigned i = 0; i < slots; i++)
         ring->used[at + i] = e;
 }
+
+/* 3, for chunk e of `root`, in the slots from `at` on, where it has not come soon. */
+void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsigned at,
+                          unsigned slots, uint64_t e, int root);
 
 /* 1 to 4 for chunk `i` of a message, of `bytes` bytes, from or to `buf`; NULL, of a rank without
  * memory: from or to nowhere.  For what goes in numbered lines everybody has memory. */
@@ -269,7 +281,8 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
             collx_ring_put(team, ring, e, at, buf, bytes, here && cut->swings);
         collx_ring_use(ring, at, cut->slots, e);
     } else {
-        collx_wait_for(team, &ring->slot[at], e, root, "Bcast"); /* 3 */
+        if (__builtin_expect(!collx_spin_for(team, &ring->slot[at], e), 0)) /* 3 */
+            collx_ring_wait_long(team, ring, at, cut->slots, e, root);
         if (lined)
             collx_numbered_get(team, &ring->slot[at], &ring->lines[at], e, root, "Bcast", buf,
                                bytes);

@@ -1,5 +1,4 @@
-/* Bcast in groups: right bytes for every root and size on machines made up, whoever is late, and
- * the truth about who is. */
+/* Bcast in groups: right bytes for every root and size on machines made up, whoever is late. */
 #include "tests/machines.h"
 #include "tests/team.h"
 
@@ -8,11 +7,9 @@ extern "C" {
 extern const collx_algorithm collx_bcast_shm;
 }
 
-#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
@@ -170,53 +167,5 @@ TEST(GroupsOf, ALeaderWithoutMemoryPassesOn)
     }
 }
 #endif
-
-/* Of 12 ranks on 4 packages; 3 leads 4 and 5. */
-struct Late {
-    const char *who;
-    int root, late, calls;
-};
-
-class GroupsLate : public testing::TestWithParam<Late>
-{
-};
-
-TEST_P(GroupsLate, IsSaidToBe)
-{
-    const Late &late = GetParam();
-    auto *shared = static_cast<std::atomic<uint32_t> *>(
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    std::atomic<uint32_t> &said = shared[0];
-    Case c = {divided[2], Ranks::processes, ""};
-
-    testing::internal::CaptureStderr();
-    std::string wrong = run(c, [&](Rank &self) {
-        char buf[32] = {};
-        self.bcast(buf, sizeof buf, late.root);
-        self.team.stall_ms = 1000;
-        self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
-        while (self.team.rank == late.late && !said)
-            usleep(1000);
-        for (int call = 0; call < late.calls; call++)
-            self.bcast(buf, sizeof buf, late.root);
-        return std::string();
-    });
-    std::string text = testing::internal::GetCapturedStderr();
-    munmap(shared, 4096);
-    EXPECT_EQ(wrong, "");
-    EXPECT_NE(
-        text.find(std::string(" s in MPI_Bcast for rank ") + late.who + ". Have they stopped"),
-        std::string::npos)
-        << text;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, GroupsLate,
-                         testing::Values(Late{"0", 0, 0, 1}, Late{"7", 7, 7, 3}, Late{"3", 0, 3, 1},
-                                         /* Nobody waits for it until its slots are wanted. */
-                                         Late{"4", 0, 4, 60}, Late{"8", 4, 8, 60}),
-                         [](const auto &info) {
-                             return "rank_" + std::to_string(info.param.late) + "_of_root_" +
-                                    std::to_string(info.param.root);
-                         });
 
 } // namespace

@@ -1,0 +1,40 @@
+#include "algorithms/bcast_ring.h"
+
+/* What a rank waits for, in words for a message. */
+struct waiting {
+    const struct collx_team *team;
+    struct collx_ring *ring;
+    uint64_t need; /* the root makes room by waiting until all have finished with this chunk */
+    int root;
+};
+
+/* Most ranks wait for one that waits itself: the root, for those that are a whole ring behind. */
+static bool is_missing(const void *with, int rank)
+{
+    const struct waiting *waiting = with;
+    struct collx_ring *ring = waiting->ring;
+
+    /* What is known is kept: to look disturbs those who post. */
+    if (waiting->need > ring->all_done)
+        ring->all_done = collx_ring_done(ring, waiting->team->size);
+    if (waiting->need <= ring->all_done)
+        return rank == waiting->root;
+    /* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
+    return atomic_load_explicit(&ring->done[rank].value, memory_order_relaxed) < waiting->need;
+}
+
+void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsigned at,
+                          unsigned slots, uint64_t e, int root)
+{
+    /* Of two, there is but the root. */
+    const uint64_t need = team->size > 2 ? collx_ring_last(ring, at, slots) : 0;
+    struct waiting waiting = {team, ring, need, root};
+
+    collx_wait_long(team,
+                    &(struct collx_wait){.flag = &ring->slot[at],
+                                         .count = 1,
+                                         .what = "Bcast",
+                                         .missing = is_missing,
+                                         .with = &waiting},
+                    e);
+}

@@ -1,0 +1,95 @@
+/* Bcast with a rank that does not come: the others say who that is, and not whom it holds up. */
+#include "tests/machines.h"
+#include "tests/team.h"
+
+extern "C" {
+#include "algorithms/bcast_plan.h"
+extern const collx_algorithm collx_bcast_shm;
+}
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace
+{
+
+enum { ANYBODY = -1 };
+
+struct Late {
+    int size;
+    int root, late;
+    int says; /* whose time runs out first */
+    size_t bytes;
+    int calls;
+};
+
+class BcastLate : public testing::TestWithParam<Late>
+{
+};
+
+TEST_P(BcastLate, IsSaidToBe)
+{
+    const Late &late = GetParam();
+    auto *shared = static_cast<std::atomic<uint32_t> *>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::atomic<uint32_t> &said = shared[0];
+    collx_args args = {};
+
+    args.value[0] = args.value[2] = 1; /* never */
+    args.value[1] = COLLX_GROUPS_ALWAYS;
+    testing::internal::CaptureStderr();
+    std::string wrong = run_team(
+        &collx_bcast_shm, late.size, Ranks::processes, true,
+        [&](Rank &self) {
+            std::vector<char> buf(late.bytes);
+            self.bcast(buf.data(), late.bytes, late.root);
+            self.team.stall_ms = late.says == ANYBODY || late.says == self.team.rank ? 1000 : 0;
+            self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+            while (self.team.rank == late.late && !said)
+                usleep(1000);
+            for (int call = 0; call < late.calls; call++)
+                self.bcast(buf.data(), late.bytes, late.root);
+            return std::string();
+        },
+        &args, late.size == 12 ? divided[2].places.data() : nullptr);
+    std::string text = testing::internal::GetCapturedStderr();
+    munmap(shared, 4096);
+    EXPECT_EQ(wrong, "");
+    EXPECT_NE(
+        text.find(" s in MPI_Bcast for rank " + std::to_string(late.late) + ". Have they stopped"),
+        std::string::npos)
+        << text;
+}
+
+std::string name_of(const testing::TestParamInfo<Late> &info)
+{
+    const Late &late = info.param;
+
+    return "rank_" + std::to_string(late.late) + "_of_root_" + std::to_string(late.root) +
+           (late.says == ANYBODY ? "" : "_says_" + std::to_string(late.says)) + "_with_" +
+           std::to_string(late.bytes) + "_bytes";
+}
+
+/* Three ranks.  Most need nobody but the root, which needs whoever is a whole ring behind. */
+INSTANTIATE_TEST_SUITE_P(Flat, BcastLate,
+                         testing::Values(Late{3, 0, 0, 1, 32, 1}, Late{3, 0, 2, 0, 32, 60},
+                                         Late{3, 0, 2, 1, 32, 60}, Late{3, 1, 0, 2, 32, 60},
+                                         Late{3, 0, 2, 1, 20000, 60},
+                                         /* Of chunks of several slots. */
+                                         Late{3, 2, 1, 0, 1 << 20, 3}),
+                         name_of);
+
+/* 12 ranks on 4 packages; 3 leads 4 and 5. */
+INSTANTIATE_TEST_SUITE_P(Groups, BcastLate,
+                         testing::Values(Late{12, 0, 0, ANYBODY, 32, 1},
+                                         Late{12, 7, 7, ANYBODY, 32, 3},
+                                         Late{12, 0, 3, ANYBODY, 32, 1},
+                                         /* Nobody waits for it until its slots are wanted. */
+                                         Late{12, 0, 4, ANYBODY, 32, 60},
+                                         Late{12, 4, 8, ANYBODY, 32, 60}),
+                         name_of);
+
+} // namespace
