@@ -38,10 +38,17 @@ void collx_single_open(struct collx_single *single, const void *send, const void
     collx_flag_post(single->team, own, ++single->call);
 }
 
+/* What a rank waits for: a flag of `rank`. */
+struct waiting {
+    struct collx_single *single;
+    int rank;
+};
+
 /* Answer the letters that have come for us. */
 static void answer(void *with)
 {
-    struct collx_single *single = with;
+    const struct waiting *waiting = with;
+    struct collx_single *single = waiting->single;
     struct collx_team *team = single->team;
 
     for (int rank = 0; rank < team->size; rank++) {
@@ -61,6 +68,34 @@ static void answer(void *with)
     }
 }
 
+/* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
+static uint64_t relaxed(const struct collx_flag *flag)
+{
+    return atomic_load_explicit(&flag->value, memory_order_relaxed);
+}
+
+/* Most ranks wait for one that waits itself.  The root of a Bcast stays for those that have yet to
+ * read, while who has read is at the next call already.  So where somebody has taken fewer steps
+ * than we have, all wait for whoever has taken the fewest, and of these for who has not come. */
+static bool is_missing(const void *with, int rank)
+{
+    const struct waiting *waiting = with;
+    const struct collx_single *single = waiting->single;
+    const struct collx_single_part *part = single->part;
+    const uint64_t step = relaxed(&part[rank].step), open = relaxed(&part[rank].open);
+    const bool behind = step < single->step;
+    const uint64_t least = behind ? step : single->step;
+
+    if (!behind && rank != waiting->rank)
+        return false;
+    for (int other = 0; other < single->team->size; other++) {
+        uint64_t steps = relaxed(&part[other].step);
+        if (steps < least || (behind && steps == least && relaxed(&part[other].open) < open))
+            return false;
+    }
+    return true;
+}
+
 void collx_single_wait(struct collx_single *single, struct collx_flag *flag, uint64_t value,
                        int rank)
 {
@@ -68,13 +103,14 @@ void collx_single_wait(struct collx_single *single, struct collx_flag *flag, uin
 
     if (collx_spin_for(team, flag, value))
         return;
+    struct waiting waiting = {single, rank};
     collx_wait_long(team,
                     &(struct collx_wait){.flag = flag,
                                          .count = 1,
-                                         .rank = rank,
                                          .what = single->name,
                                          .meanwhile = answer,
-                                         .with = single},
+                                         .missing = is_missing,
+                                         .with = &waiting},
                     value);
 }
 
