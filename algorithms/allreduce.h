@@ -14,7 +14,8 @@ struct collx_piece {
 };
 
 /* The part of `whole` that `rank` combines, counted from the beginning of `whole`; cut where lines
- * end, so that no line has two writers. */
+ * end, so that no line has two writers, if elements end there, too.  Else a line at the border may
+ * have two, each of its own bytes alone. */
 struct collx_piece collx_piece_slice(const struct collx_call *call, struct collx_piece whole,
                                      int rank, int size);
 

@@ -28,8 +28,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The part of a whole that `rank` combines, counted from the beginning of the whole; cut where
- * lines end, so that no line has two writers. */
 struct collx_piece collx_piece_slice(const struct collx_call *call, struct collx_piece whole,
                                      int rank, int size)
 {
