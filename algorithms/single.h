@@ -20,8 +20,9 @@
 enum {
     /* Bytes below which a system call takes longer than the copy that it spares. */
     COLLX_SINGLE_LEAST = 4096,
-    /* Below, it is not even tried, unless the policy demands it: it has not been seen to win, and
-     * keeps all ranks in the call until the last one is done, which the trial cannot see. */
+    /* Below, it is not even tried, unless the policy demands it, and never with what an algorithm
+     * takes for small: it has not been seen to win, and keeps all ranks in the call until the last
+     * one is done, which the trial cannot see. */
     COLLX_SINGLE_TRIED = 65536,
     /* Likewise results past the caches: up to here a CPU's own have room for them. */
     COLLX_PAST_LEAST = 1 << 20,
