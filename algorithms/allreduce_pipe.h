@@ -43,11 +43,10 @@ static inline unsigned char *collx_pipe_in(const struct collx_allreduce_pipe *pi
 static inline int collx_pipe_put(const struct collx_allreduce_pipe *pipe, struct collx_call *call,
                                  int64_t at, int64_t count, unsigned char *packed, bool here)
 {
-    const char *from = (const char *)call->sbuf + (size_t)at * call->elem_bytes;
-    const size_t bytes = (size_t)count * call->elem_bytes;
-
     if (!call->contiguous)
         return pipe->team->ops->pack(pipe->team->ctx, call, call->sbuf, at, count, packed);
+    const char *from = (const char *)call->sbuf + (size_t)at * call->elem_bytes;
+    const size_t bytes = (size_t)count * call->elem_bytes;
     if (here)
         pipe->copier->ways.wide(packed, from, bytes);
     else

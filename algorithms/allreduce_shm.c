@@ -280,6 +280,30 @@ static const struct collx_way ways_of_two[] = {
     {.say = NULL},
 };
 
+/* What the ranks of a team share, and work in. */
+static int prepare(struct allreduce *state, const struct collx_groups_plan *plan,
+                   const struct collx_args *args, void *memory)
+{
+    struct collx_team *team = state->team;
+
+    if (collx_allreduce_work_init(&state->work, team->size) ||
+        collx_shares_init(&state->shares, plan, team, memory))
+        return -ENOMEM;
+    state->small_bytes = collx_shares_most(team->size);
+    void *rings =
+        (char *)memory +
+        collx_shares_space(plan, team->size, collx_places_numa_nodes(team->places, team->size));
+    collx_copier_init(&state->copier);
+    void *behind =
+        collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
+    collx_single_init(&state->single, team, rings, behind,
+                      &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
+                                                   .name = "Allreduce",
+                                                   .wanted = args->value[SINGLE_COPY],
+                                                   .past = args->value[PAST_CACHES]});
+    return 0;
+}
+
 static int collx_allreduce_shm_attach(struct collx_team *team, const struct collx_args *args,
                                       void *memory, struct collx_slot *slot)
 {
@@ -289,23 +313,13 @@ static int collx_allreduce_shm_attach(struct collx_team *team, const struct coll
     if (!state)
         return -ENOMEM;
     state->team = team;
-    if (collx_allreduce_work_init(&state->work, team->size) ||
-        collx_shares_init(&state->shares, &plan, team, memory)) {
+    state->shares.plan = plan;
+    /* One alone has no memory. */
+    int error = team->size > 1 ? prepare(state, &plan, args, memory) : 0;
+    if (error) {
         collx_allreduce_shm_detach(state);
-        return -ENOMEM;
+        return error;
     }
-    state->small_bytes = collx_shares_most(team->size);
-    void *rings =
-        (char *)memory +
-        collx_shares_space(&plan, team->size, collx_places_numa_nodes(team->places, team->size));
-    collx_copier_init(&state->copier);
-    void *behind =
-        collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
-    collx_single_init(&state->single, team, rings, behind,
-                      &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
-                                                   .name = "Allreduce",
-                                                   .wanted = args->value[SINGLE_COPY],
-                                                   .past = args->value[PAST_CACHES]});
     slot->state = state;
     slot->run = team->size == 1 ? run_alone : plan.groups > 1 ? run_grouped : run_flat;
     return 0;

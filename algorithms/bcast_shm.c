@@ -111,7 +111,7 @@ static int run_packed(struct bcast *bcast, pass_fn *pass, struct collx_call *cal
 
 FOR_EACH_PASS int run(struct bcast *bcast, pass_fn *pass, struct collx_call *call)
 {
-    if (bcast->team->size == 1 || call->bytes == 0)
+    if (call->bytes == 0)
         return 0;
     if (!call->contiguous)
         return run_packed(bcast, pass, call);
@@ -126,6 +126,12 @@ static int run_flat(struct collx_slot *slot, struct collx_call *call)
 static int run_grouped(struct collx_slot *slot, struct collx_call *call)
 {
     return run(slot->state, pass_grouped, call);
+}
+
+static int run_alone(struct collx_slot *slot, struct collx_call *call)
+{
+    (void)slot, (void)call;
+    return 0;
 }
 
 /* Parameters. */
@@ -202,13 +208,27 @@ static void *rings_init(struct bcast *bcast, void *memory)
                                   COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
     void *behind =
         collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
-    /* One alone has no memory. */
-    const uint32_t agreed = ranks > 1 ? collx_shm_agree(memory, &bcast->small.copier.ways) : 0;
+    const uint32_t agreed = collx_shm_agree(memory, &bcast->small.copier.ways);
     bcast->small.swings = bcast->large.swings = ranks == 2 && agreed & COLLX_SHM_RETURNABLE;
     if (agreed & COLLX_SHM_WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
     bcast->large.longest = COLLX_LONGEST * bcast->large.most;
     return behind;
+}
+
+/* What the ranks of a team share. */
+static int prepare(struct bcast *bcast, const struct collx_args *args, void *memory)
+{
+    void *behind = rings_init(bcast, memory);
+
+    if (!behind)
+        return -ENOMEM;
+    collx_single_init(&bcast->single, bcast->team, memory, behind,
+                      &(struct collx_single_setup){.ways = ways,
+                                                   .name = "Bcast",
+                                                   .wanted = args->value[SINGLE_COPY],
+                                                   .past = args->value[PAST_CACHES]});
+    return 0;
 }
 
 static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_args *args,
@@ -220,18 +240,14 @@ static int collx_bcast_shm_attach(struct collx_team *team, const struct collx_ar
         return -ENOMEM;
     bcast->team = team;
     bcast->plan = plan_of(team->places, team->size, args);
-    void *behind = rings_init(bcast, memory);
-    if (!behind) {
+    /* One alone has no memory. */
+    int error = team->size > 1 ? prepare(bcast, args, memory) : 0;
+    if (error) {
         collx_bcast_shm_detach(bcast);
-        return -ENOMEM;
+        return error;
     }
-    collx_single_init(&bcast->single, team, memory, behind,
-                      &(struct collx_single_setup){.ways = ways,
-                                                   .name = "Bcast",
-                                                   .wanted = args->value[SINGLE_COPY],
-                                                   .past = args->value[PAST_CACHES]});
     slot->state = bcast;
-    slot->run = bcast->plan.groups > 1 ? run_grouped : run_flat;
+    slot->run = team->size == 1 ? run_alone : bcast->plan.groups > 1 ? run_grouped : run_flat;
     return 0;
 }
 

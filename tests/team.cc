@@ -371,7 +371,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
     for (int i = 0; i < facts.nodes; i++) {
         char *own = base + static_cast<size_t>(i) * each;
         mprotect(own + rounded, page, PROT_NONE);
-        memory.push_back(own + (rounded - bytes) / COLLX_LINE * COLLX_LINE);
+        memory.push_back(bytes ? own + (rounded - bytes) / COLLX_LINE * COLLX_LINE : nullptr);
     }
     std::vector<Lent> lent;
     for (int rank = 0; rank < size; rank++)
