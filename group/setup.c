@@ -267,19 +267,20 @@ static int go(struct setup *setup, char *why, size_t size)
     if (!own.error)
         own.error = setup->policy ? collx_group_list(group, setup->policy) : -ENOMEM;
     error = map_segment(setup, &own, why, size);
-    bool shared = true;
+    int failed = 0;
     for (int rank = 0; rank < config->size && !error; rank++) {
-        shared = shared && !told_by(setup, rank)->error;
+        failed = failed ? failed : -told_by(setup, rank)->error;
         error = told_by(setup, rank)->error == -ENOMEM ? -ENOMEM : 0;
         if (error)
             snprintf(why, size, "rank %d is out of memory", rank);
     }
     if (error)
         return error;
+    const bool shared = !failed;
     if (!shared && config->rank == 0)
         collx_warn("the ranks of %s cannot share memory (%s), so its collectives go another way, "
-                   "if there is one. They must see each other in /proc",
-                   group->name, strerror(own.error ? -own.error : EACCES));
+                   "if there is one. %s",
+                   group->name, strerror(failed), collx_shm_advice(failed));
     attach(group, shared);
     error = agree(setup, why, size);
     if (error)

@@ -166,6 +166,29 @@ int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t 
     return error;
 }
 
+const char *collx_shm_advice(int error)
+{
+    switch (error) {
+    case EACCES:
+    case ENOENT:
+    case ESTALE:
+        return "They must see each other in /proc";
+    case EFBIG:
+        return "The limit on the size of files (ulimit -f) holds for shared memory, too";
+    case EMFILE:
+        return "Raise the limit on open files (ulimit -n)";
+    case ENFILE:
+        return "The node has too many files open (sysctl fs.file-max)";
+    case ENOMEM:
+    case ENOSPC:
+        return "The node or a limit of the job (its cgroup, ulimit -v) leaves no memory for that: "
+               "give it more";
+    default:
+        return "The kernel, or a filter on its calls (seccomp), must allow memfd_create and "
+               "fallocate";
+    }
+}
+
 void collx_shm_close(void *base, size_t size)
 {
     if (base)

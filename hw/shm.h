@@ -62,6 +62,10 @@ void collx_shm_touch(void *start, size_t bytes);
 int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t cookie,
                    void **base);
 
+/* What a user can do where any of the above has failed with this errno, which is positive: a
+ * sentence without its full stop, for the end of a message. */
+const char *collx_shm_advice(int error);
+
 /* NULL is fine. */
 void collx_shm_close(void *base, size_t size);
 

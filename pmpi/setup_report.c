@@ -1,9 +1,11 @@
 #include "algorithms/crowd.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "hw/shm.h"
 #include "pmpi/policy.h"
 #include "pmpi/setup.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +34,8 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
 {
     static bool node_said, comm_said, other_said;
     const int bit = __builtin_ctzll(errors);
+    /* Of the numbers without a bit of their own only this one comes from memory. */
+    const int error = bit == EIO ? ESTALE : bit;
     const size_t kib = size / 1024;
 
     if (comm->rank != 0)
@@ -53,11 +57,7 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
         collx_warn_once(&other_said,
                         "the ranks of %s cannot share %zu KiB of memory (%s), so its collectives "
                         "go another way, and so it may be with others. %s",
-                        comm->label, kib, strerror(bit),
-                        bit == EACCES || bit == ENOENT ? "They must see each other in /proc"
-                        : bit == EFBIG ? "The limit on the size of files (ulimit -f) holds "
-                                         "for shared memory, too"
-                                       : "collx info tells what shm needs");
+                        comm->label, kib, strerror(error), collx_shm_advice(error));
 }
 
 static void explain_line(void *ctx, const char *line)

@@ -60,6 +60,13 @@ def says_why(text):
     return case
 
 
+def files_too_small(_folder):
+    """What is in the way is told, and what is done about that."""
+    result = run(["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", demo, 2, 0, 100]).expect()
+    said = [line for line in result.err.splitlines() if "cannot share memory" in line]
+    check(len(said) == 1 and "File too large" in said[0] and "ulimit -f" in said[0], result.err)
+
+
 def moved(folder):
     """The name that the library was loaded by holds no more."""
     env = {**policy(folder, "use: [ordered]"), "LD_LIBRARY_PATH": ".", "GROUP_DEMO_FOLDER": folder}
@@ -101,6 +108,7 @@ main([
     ("the root of the last Bcast has ended", late),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
+    ("no file may be as large as what they share", files_too_small),
     ("the program has gone to another folder", moved),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])

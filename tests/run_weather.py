@@ -433,7 +433,7 @@ def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
         raise Skip("this MPI library does not get on without files, without collx either")
-    said_once(good(job("no-files")), "cannot share", "Too many open files")
+    said_once(good(job("no-files")), "cannot share", "Too many open files", "ulimit -n")
 
 
 def no_adapter(folder):

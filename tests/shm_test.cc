@@ -101,4 +101,21 @@ TEST(Shm, IsNotWhereAProgramWritesThatHasClosedItsOutput)
               }));
 }
 
+TEST(Shm, SaysWhatToDoOfEachKindOfFailure)
+{
+    const auto says = [](int error, const char *word) {
+        return strstr(collx_shm_advice(error), word) != nullptr;
+    };
+
+    for (int error : {EACCES, ENOENT, ESTALE})
+        EXPECT_TRUE(says(error, "/proc")) << strerror(error);
+    for (int error : {ENOMEM, ENOSPC})
+        EXPECT_TRUE(says(error, "memory")) << strerror(error);
+    EXPECT_TRUE(says(EFBIG, "ulimit -f"));
+    EXPECT_TRUE(says(EMFILE, "ulimit -n"));
+    EXPECT_TRUE(says(ENFILE, "fs.file-max"));
+    for (int error : {ENOSYS, EPERM})
+        EXPECT_TRUE(says(error, "memfd_create")) << strerror(error);
+}
+
 } // namespace
