@@ -56,9 +56,13 @@ static int finalize(void)
 {
     int error = pmpi.Finalize();
 
-    if (!error && !atomic_load(&collx_sessions))
+    if (error)
+        return error;
+    if (atomic_load(&collx_sessions))
+        collx_messages_end(false); /* MPI goes on, and what sessions have is ours to free again */
+    else
         end();
-    return error;
+    return MPI_SUCCESS;
 }
 
 /* MPI_Session is unknown to an MPI of version 3; the handles pass through as words. */

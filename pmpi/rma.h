@@ -19,7 +19,7 @@ extern const struct collx_seg_ops collx_segment_rma;
  * all, after which -ENOSPC comes. Collective over the whole communicator, with equal arguments.  0,
  * also for those who are no leaders, whose comm->rma stays as it is; COLLX_EUNFIT and in `why` what
  * is missing and what to do; or an MPI error of the communicator itself.  The result is the same on
- * all ranks, the sentence not.
+ * all ranks, the sentence not.  Nobody has windows while a session is open on any of the ranks.
  */
 int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_t bytes,
                    struct collx_seg_caps *caps, char *why, size_t size);

@@ -370,6 +370,14 @@ def in_comm_free_with_windows(folder):
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
 
 
+def session_outlives_windows(folder):
+    """Windows end with MPI_COMM_WORLD, so a session's communicator must not count on them."""
+    policy = folder / "policy.yaml"
+    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
+    simple("session-outlives", env={"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1},
+           expect_route=False)(folder)
+
+
 def big_element_by_nx(folder):
     policy = folder / "policy.yaml"
     policy.write_text("version: 1\nrules:\n  - use: [nx, pmpi]\n")
@@ -610,6 +618,7 @@ main([
      simple("in-comm-free", env={"COLLX_AT_ONCE": "on"})),
     ("collectives inside MPI_Comm_free, with windows", in_comm_free_with_windows),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
+    ("a session outlives MPI_COMM_WORLD, with windows", session_outlives_windows),
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
