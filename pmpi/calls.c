@@ -149,10 +149,26 @@ static uint64_t use_of(const struct collx_comm *comm, enum collx_kind kind,
     return by_itself + bytes / 256;
 }
 
-/* The call has gone well.  When it is worth it all ranks set the communicator up, at the end of the
- * same call. */
+/* Where a handler of the program's has been told of an error, MPICH 5 returns success: what one
+ * rank alone got wrong must not count there either.  This is what no MPI takes, and no more: a call
+ * that went well on others has to count.  One of no elements may, where an MPI was built to check
+ * nothing, whatever its type and operation. */
+static bool is_wrong(const struct collx_comm *comm, enum collx_kind kind,
+                     const struct collx_call *call)
+{
+    if (kind == COLLX_BARRIER || !call->count)
+        return false;
+    return call->count < 0 || (MPI_Datatype)call->datatype == MPI_DATATYPE_NULL ||
+           (kind == COLLX_BCAST && (call->root < 0 || call->root >= comm->size)) ||
+           (kind == COLLX_ALLREDUCE && (MPI_Op)call->op == MPI_OP_NULL);
+}
+
+/* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
+ * up, at the end of the same call. */
 static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
 {
+    if (is_wrong(comm, kind, call))
+        return;
     comm->used += use_of(comm, kind, call);
     if (++comm->calls < comm->ask_at)
         return;

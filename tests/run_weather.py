@@ -351,6 +351,16 @@ def lonely_error(folder):
         check(row["matched_calls"] == wanted, f"not {wanted} calls found on all ranks: {row}")
 
 
+def lonely_error_told(folder):
+    """Also where the MPI library says no more of it than that."""
+    library = build / "tests" / "programs" / f"libmpi.so.quiet-errors-{mpi_name}"
+    simple("lonely-error-told")(folder)
+    result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}"}, "lonely-error-told",
+                           with_collx=False)
+    good(result).expect_quiet()
+    check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+
 def in_place(folder):
     simple("in-place", expect_route=False)(folder)
     sizes = {}
@@ -612,6 +622,7 @@ main([
     ("MPI begins again", begins_again),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", lonely_error),
+    ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("collectives inside MPI_Finalize", simple("in-finalize")),
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),
     ("collectives inside MPI_Comm_free, set up at once",

@@ -389,6 +389,44 @@ static void lonely_error(void)
     finish();
 }
 
+static int errors_told;
+
+static void count_error(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm, (void)error;
+    errors_told++;
+}
+
+/* The same of what is routed, with a handler of the program's own, after which nobody but that
+ * handler may know. */
+static void lonely_error_told(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    int value = 0, all = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(count_error, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    for (int i = 0; i < 3; i++) {
+        if (rank == 0) {
+            MPI_Bcast(&value, -1, MPI_INT, 0, comm);
+            MPI_Bcast(&value, 1, MPI_INT, i ? size : -5, comm);
+            MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, comm);
+            MPI_Allreduce(&value, &all, 1, MPI_INT, MPI_OP_NULL, comm);
+            CHECK(errors_told == 4 * (i + 1));
+        }
+        MPI_Barrier(comm);
+    }
+    for (int i = 0; i < 20; i++)
+        one_round(comm, i);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 /* One rank is always the last in Allreduce, so it never waits there; still the message that it has
  * begun to send must get through, for MPI_Test on the other side has to succeed in the end. */
 static void never_waits(void)
@@ -574,6 +612,7 @@ static const struct weather weather_calls[] = {
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
+    {"lonely-error-told", lonely_error_told},
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
