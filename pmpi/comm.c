@@ -212,7 +212,14 @@ int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler)
 
 void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler)
 {
-    pmpi.Comm_set_errhandler(comm, *handler);
+    MPI_Errhandler now;
+
+    /* Another thread of the program may have set one while we waited for other ranks. */
+    if (!pmpi.Comm_get_errhandler(comm, &now)) {
+        if (now == MPI_ERRORS_RETURN)
+            pmpi.Comm_set_errhandler(comm, *handler);
+        pmpi.Errhandler_free(&now);
+    }
     pmpi.Errhandler_free(handler);
 }
 

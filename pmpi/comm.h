@@ -122,7 +122,9 @@ void collx_comm_free_install(void);
 bool collx_comm_is_going(MPI_Comm comm);
 
 /* Until unhush(), errors on the program's communicator come back to us: an MPI that has no
- * communicator left for us must not end the program for it.  0 or an MPI error. */
+ * communicator left for us must not end the program for it.  Those of other threads come back to
+ * them, too.  A handler that one of them sets meanwhile is kept, but for MPI_ERRORS_RETURN, which
+ * is what stands there.  0 or an MPI error. */
 int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler);
 void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler);
 

@@ -361,6 +361,16 @@ def lonely_error_told(folder):
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
+def handler_meanwhile(folder):
+    library = build / "tests" / "programs" / f"libmpi.so.handler-meanwhile-{mpi_name}"
+    policy = folder / "policy.yaml"
+    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=p2p)", pmpi]\n')
+    result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
+                                    "COLLX_NODE_SIZE": 1}, "handler-meanwhile", with_collx=False)
+    good(result).expect_quiet()
+    check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
+
+
 def in_place(folder):
     simple("in-place", expect_route=False)(folder)
     sizes = {}
@@ -630,6 +640,7 @@ main([
     ("collectives inside MPI_Comm_free, with windows", in_comm_free_with_windows),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a session outlives MPI_COMM_WORLD, with windows", session_outlives_windows),
+    ("an error handler is set while a communicator is set up", handler_meanwhile),
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),

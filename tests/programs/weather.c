@@ -427,6 +427,19 @@ static void lonely_error_told(void)
     finish();
 }
 
+/* handler_meanwhile.c sets one while collx makes what it needs for the communicator. */
+static void handler_meanwhile(void)
+{
+    MPI_Errhandler handler;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    CHECK(!MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler));
+    CHECK(handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+    finish();
+}
+
 /* One rank is always the last in Allreduce, so it never waits there; still the message that it has
  * begun to send must get through, for MPI_Test on the other side has to succeed in the end. */
 static void never_waits(void)
@@ -613,6 +626,7 @@ static const struct weather weather_calls[] = {
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
     {"lonely-error-told", lonely_error_told},
+    {"handler-meanwhile", handler_meanwhile},
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
