@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
+#include <exception>
 #include <fcntl.h>
 #include <fstream>
 #include <memory>
@@ -689,7 +690,9 @@ TEST(Trace, CallSitesAreInTheProgram)
     }
 }
 
-// The loader's lock is held there, for which a thread waits that has come from a new place.
+// The loader's lock is held there, for which a thread waits that has come from a new place.  That
+// place is one for which no stack is walked: under ThreadSanitizer a thread that has walked one
+// crashes where it ends, since libunwind's cache of it goes after what the sanitizer knew of it.
 TEST(Trace, SitesOfAConstructor)
 {
     TraceFolder folder;
@@ -700,7 +703,9 @@ TEST(Trace, SitesOfAConstructor)
                       std::atomic<bool> begun{false};
                       other = std::thread([&begun] {
                           begun = true;
-                          EXPECT_NE(passing_on_site(collx_recorder.site), 0u);
+                          EXPECT_NE(collx_recorder.site(
+                                        reinterpret_cast<const char *>(&std::terminate) + 1),
+                                    0u);
                       });
                       while (!begun)
                           sched_yield();
