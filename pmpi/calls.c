@@ -107,15 +107,25 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
     comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = (void *)(uintptr_t)reason};
 }
 
-bool collx_call_counts(int error)
+bool collx_call_is_refused(int error)
 {
     int class = MPI_SUCCESS;
 
     if (error)
         pmpi.Error_class(error, &class);
-    return class != MPI_ERR_COMM && class != MPI_ERR_COUNT && class != MPI_ERR_TYPE &&
-           class != MPI_ERR_BUFFER && class != MPI_ERR_ROOT && class != MPI_ERR_OP &&
-           class != MPI_ERR_ARG;
+    return class == MPI_ERR_COMM || class == MPI_ERR_COUNT || class == MPI_ERR_TYPE ||
+           class == MPI_ERR_BUFFER || class == MPI_ERR_ROOT || class == MPI_ERR_OP ||
+           class == MPI_ERR_ARG;
+}
+
+bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
+                         const struct collx_call *call)
+{
+    if (comm == &collx_comm_unknown || comm->inter || kind == COLLX_BARRIER || !call->count)
+        return false;
+    return call->count < 0 || (MPI_Datatype)call->datatype == MPI_DATATYPE_NULL ||
+           (kind == COLLX_BCAST && (call->root < 0 || call->root >= comm->size)) ||
+           (kind == COLLX_ALLREDUCE && (MPI_Op)call->op == MPI_OP_NULL);
 }
 
 /* --- communicators on their way to having routes ---------------------------------------------- */
@@ -149,25 +159,11 @@ static uint64_t use_of(const struct collx_comm *comm, enum collx_kind kind,
     return by_itself + bytes / 256;
 }
 
-/* Where a handler of the program's has been told of an error, MPICH 5 returns success: what one
- * rank alone got wrong must not count there either.  This is what no MPI takes, and no more: a call
- * that went well on others has to count.  One of no elements may, where an MPI was built to check
- * nothing, whatever its type and operation. */
-static bool is_wrong(const struct collx_comm *comm, enum collx_kind kind,
-                     const struct collx_call *call)
-{
-    if (kind == COLLX_BARRIER || !call->count)
-        return false;
-    return call->count < 0 || (MPI_Datatype)call->datatype == MPI_DATATYPE_NULL ||
-           (kind == COLLX_BCAST && (call->root < 0 || call->root >= comm->size)) ||
-           (kind == COLLX_ALLREDUCE && (MPI_Op)call->op == MPI_OP_NULL);
-}
-
 /* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
  * up, at the end of the same call. */
 static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
 {
-    if (is_wrong(comm, kind, call))
+    if (collx_call_is_wrong(comm, kind, call))
         return;
     comm->used += use_of(comm, kind, call);
     if (++comm->calls < comm->ask_at)
@@ -183,7 +179,7 @@ static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (collx_call_counts(error))
+    if (!collx_call_is_refused(error))
         count(comm, kind, call);
     return error;
 }
@@ -229,7 +225,7 @@ static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_cal
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (collx_call_counts(error)) {
+    if (!collx_call_is_refused(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
         if (comm != &collx_comm_unknown && !comm->inter)
             count(comm, kind, call);

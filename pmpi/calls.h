@@ -19,10 +19,17 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
 /* Hand the call to the MPI library; returns its error code. */
 int collx_call_mpi(enum collx_kind kind, const struct collx_call *call);
 
-/* Whether a call that returned `error` counts among those of its communicator.  One that MPI
- * refused for its arguments does not: it may have been made by one rank alone, and all must count
- * alike. One that failed later does, since others may have succeeded in it. */
-bool collx_call_counts(int error);
+/* Whether MPI refused a call, which returned `error`, for its arguments.  Then it may have been made
+ * by one rank alone, and must not count where all count alike.  One that failed later does, since
+ * others may have succeeded in it. */
+bool collx_call_is_refused(int error);
+
+/* Whether MPI is going to refuse it, or has: where a handler of the program's has been told of an
+ * error, MPICH 5 returns success.  This is what no MPI takes, and no more: a call that went well on
+ * others has to count.  One of no elements may, where an MPI was built to check nothing, whatever
+ * its type and operation. */
+bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
+                         const struct collx_call *call);
 
 /* Put the entries into the door's table: those that record a trace, or those that do not. */
 void collx_calls_install(bool traced);

@@ -52,7 +52,7 @@ struct collx_comm {
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
     int traced_nodes;
-    uint32_t sequence; /* collectives so far that count: collx_call_counts */
+    uint32_t sequence; /* collectives so far, but for what MPI refused */
     uint64_t global;   /* equal on all its ranks */
 
     /* Since it was set up. */

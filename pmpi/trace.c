@@ -201,32 +201,31 @@ static void introduce(struct collx_comm *comm)
                        });
 }
 
-uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, int error,
+uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bool refused,
                             const void *caller)
 {
     int keep = errno;
-    const bool counts = collx_call_counts(error);
 
-    if (!recorder && !(counts && recording(event->begin_ns))) {
+    if (!recorder && (refused || !recording(event->begin_ns))) {
         errno = keep;
         return UINT64_MAX;
     }
     struct collx_comm *comm = collx_comm_find(handle);
-    if (comm == &collx_comm_unknown && counts)
+    if (comm == &collx_comm_unknown && !refused)
         comm = collx_comm_add(handle);
     event->site = recorder->site(caller);
     event->comm = unknown;
-    if (!counts)
+    if (refused)
         event->reason = COLLX_REASON_BAD_ARGUMENT;
     if (comm != &collx_comm_unknown) {
         /* Also of what is not routed anyway, and of the first call: who waits for whom across two
          * groups cannot be told from one of them, and the report has to know. */
-        if (comm->inter && counts)
+        if (comm->inter && !refused)
             event->reason = COLLX_REASON_INTERCOMM;
         introduce(comm);
         event->comm = comm->traced - 1;
         event->sequence = comm->sequence;
-        comm->sequence += counts;
+        comm->sequence += !refused;
     }
     uint64_t number = recorder->event(event);
     errno = keep;
@@ -267,16 +266,19 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
     uint64_t begin = collx_clock_ns();
     struct collx_slot *slot = &collx_comm_find(comm)->slot[kind];
     int error = slot->run(slot, call);
+    uint64_t end = collx_clock_ns();
+    bool refused =
+        collx_call_is_refused(error) || collx_call_is_wrong(collx_comm_find(comm), kind, call);
     struct collx_trace_event event = {
         .begin_ns = begin,
-        .end_ns = collx_clock_ns(),
+        .end_ns = end,
         .kind = (uint8_t)kind,
         .form = COLLX_BLOCKING,
         .route = call->route,
         .reason = call->reason,
     };
-    if (!error)
+    if (!error && !refused)
         describe(kind, call, &event);
-    collx_trace_record(&event, comm, error, caller);
+    collx_trace_record(&event, comm, refused, caller);
     return error;
 }

@@ -20,9 +20,10 @@ void collx_trace_began(uint64_t when_ns);
 /* Carry out a routed collective and record it; `caller` is where it returns to. */
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller);
 
-/* Record a collective that has just returned `error`, with all of *event filled in but
- * communicator, sequence and call site.  Returns what recorder->complete() takes. */
-uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm comm, int error,
+/* Record a collective that has just returned, with all of *event filled in but communicator,
+ * sequence and call site.  `refused`: for its arguments.  Returns what recorder->complete() takes.
+ */
+uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm comm, bool refused,
                             const void *caller);
 /* Bytes of `count` elements; 0 where the type is none. */
 uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type);

@@ -6,6 +6,7 @@
 #include "pmpi/trace.h"
 
 #include "base/clock.h"
+#include "pmpi/calls.h"
 #include "pmpi/types.h"
 
 #include <stdlib.h>
@@ -192,7 +193,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
             event.bytes = bytes_;                                                                            \
             event.op = (uint8_t)collx_op_kind(op_);                                                          \
         }                                                                                                    \
-        uint64_t number = collx_trace_record(&event, comm, error, __builtin_return_address(0));              \
+        uint64_t number = collx_trace_record(&event, comm, collx_call_is_refused(error), __builtin_return_address(0)); \
         after;                                                                                               \
         return error;                                                                                        \
     }

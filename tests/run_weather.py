@@ -340,15 +340,20 @@ def beside_the_root(folder):
     check(calls == {"MPI_Bcast": 4, "MPI_Reduce": 4}, f"{calls}")
 
 
-def lonely_error(folder):
-    """The report finds together what belongs together, though one rank has made more calls."""
-    simple("lonely-error")(folder)
+def belongs_together(folder, expected):
+    """The report finds together what does, though one rank has made `expected` calls more that were
+    refused."""
     rows = Report(build, folder / "trace").json["rows"]
     refused = sum(row["calls"] for row in rows if row["reason"] == "bad argument")
-    check(refused == 6, f"{refused} calls of 6 are told to have had bad arguments")
+    check(refused == expected, f"{refused} calls of {expected} are told to have had bad arguments")
     for row in rows:
         wanted = 0 if row["reason"] == "bad argument" else row["calls"]
         check(row["matched_calls"] == wanted, f"not {wanted} calls found on all ranks: {row}")
+
+
+def lonely_error(folder):
+    simple("lonely-error")(folder)
+    belongs_together(folder, 6)
 
 
 def lonely_error_told(folder):
@@ -359,6 +364,7 @@ def lonely_error_told(folder):
                            with_collx=False)
     good(result).expect_quiet()
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+    belongs_together(folder, 12)
 
 
 def handler_meanwhile(folder):
