@@ -189,6 +189,12 @@ static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_ca
 {
     struct collx_comm *comm = slot->state;
 
+    /* One rank alone may have got it wrong, and would wait for the others here. */
+    if (collx_call_is_wrong(comm, kind, call)) {
+        call->route = 0;
+        call->reason = COLLX_REASON_BAD_ARGUMENT;
+        return collx_call_mpi(kind, call);
+    }
     collx_comm_setup(comm, true);
     return comm->slot[kind].run(&comm->slot[kind], call);
 }

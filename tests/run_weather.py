@@ -356,6 +356,11 @@ def lonely_error(folder):
     belongs_together(folder, 6)
 
 
+def lonely_error_first(folder):
+    simple("lonely-error-first", env={"COLLX_AT_ONCE": "on"})(folder)
+    belongs_together(folder, 1)
+
+
 def lonely_error_told(folder):
     """Also where the MPI library says no more of it than that."""
     library = build / "tests" / "programs" / f"libmpi.so.quiet-errors-{mpi_name}"
@@ -638,6 +643,7 @@ main([
     ("MPI begins again", begins_again),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", lonely_error),
+    ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("collectives inside MPI_Finalize", simple("in-finalize")),
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),

@@ -389,6 +389,24 @@ static void lonely_error(void)
     finish();
 }
 
+/* Nor may that rank wait for the others, which need not come: with communicators that are set up
+ * before their first call. */
+static void lonely_error_first(void)
+{
+    MPI_Comm comm;
+    int value = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 static int errors_told;
 
 static void count_error(MPI_Comm *comm, int *error, ...)
@@ -625,6 +643,7 @@ static const struct weather weather_calls[] = {
     {"full-shm", full_shm},
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
+    {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"handler-meanwhile", handler_meanwhile},
     {"never-waits", never_waits},
