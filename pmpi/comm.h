@@ -19,7 +19,7 @@
  * call from which on that changes has to be the same in every run. */
 enum {
     COLLX_WARMUP_EARLY = 16,
-    COLLX_WARMUP_FACTOR = 4, /* and then after so many times as many */
+    COLLX_WARMUP_FACTOR = 2, /* and then after so many times as many */
     /* It is, if a rank has made so much use of it: half the communicator's ranks for a call, as
      * more of them gain more by it, and one for each 256 bytes. */
     COLLX_WARMUP_LATE = 4096,
