@@ -209,7 +209,7 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
 
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    if (handle != MPI_COMM_NULL && collx_world_up()) {
+    if (handle != MPI_COMM_NULL && (collx_world_up() || atomic_load(&collx_sessions))) {
         int error = pmpi.Comm_test_inter(handle, &inter);
         /* MPICH 5 returns success where a handler of the program's has been told. */
         if (error || inter < 0)

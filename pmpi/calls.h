@@ -19,9 +19,9 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
 /* Hand the call to the MPI library; returns its error code. */
 int collx_call_mpi(enum collx_kind kind, const struct collx_call *call);
 
-/* Whether MPI refused a call, which returned `error`, for its arguments.  Then it may have been made
- * by one rank alone, and must not count where all count alike.  One that failed later does, since
- * others may have succeeded in it. */
+/* Whether MPI refused a call, which returned `error`, for its arguments.  Then it may have been
+ * made by one rank alone, and must not count where all count alike.  One that failed later does,
+ * since others may have succeeded in it. */
 bool collx_call_is_refused(int error);
 
 /* Whether MPI is going to refuse it, or has: where a handler of the program's has been told of an

@@ -532,6 +532,7 @@ void collx_comm_teardown(struct collx_comm *comm)
 
 void collx_setup_begin(void)
 {
+    enum { SESSIONS = 1u << 31 };        /* beside the calls: somebody has one open */
     static struct collx_policy received; /* nobody may be left without it for want of memory */
     struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
     const struct collx_policy *policy = NULL;
@@ -553,9 +554,13 @@ void collx_setup_begin(void)
      * call all the same, so there is no further word for the size. */
     const uint64_t version = collx_version();
     uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
+    words[0] |= atomic_load(&collx_sessions) ? SESSIONS : 0;
     if (collx_agree_any(&world, words, 3) || words[1] & words[2])
         return;
-    collx_calls_warm_up((uint32_t)words[0]);
+    /* A session's communicator may have been used before this call on some ranks, and after it on
+     * others: then it must not make a difference. */
+    if (!(words[0] & SESSIONS))
+        collx_calls_warm_up((uint32_t)words[0]);
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);
 }

@@ -24,7 +24,10 @@ def job(case, env=None, ranks=RANKS, with_collx=True, wrap=(), **more):
     env = dict(env or {})
     if with_collx:
         env["LD_PRELOAD"] = collx
-    return run([*wrap, *mpi.command(ranks, [weather, case], env)], **more)
+    result = run([*wrap, *mpi.command(ranks, [weather, case], env)], **more)
+    if "skip\n" in result.out:
+        raise Skip("this MPI library cannot do it")
+    return result
 
 
 def good(result):
@@ -49,8 +52,6 @@ def routes(folder, env=None, case="plain", **more):
     trace = folder / "trace"
     trace.mkdir(exist_ok=True)
     result = job(case, {**(env or {}), "COLLX_TRACE": trace}, **more)
-    if "skip\n" in result.out:
-        raise Skip("this MPI library cannot do it")
     report = Report(build, trace)
     damaged = [problem for problem in report.json["problems"] if "make no sense" in problem]
     check(not damaged, f"what the trace says is not believed: {damaged}")
@@ -409,6 +410,12 @@ def session_outlives_windows(folder):
            expect_route=False)(folder)
 
 
+def session_used_late(folder):
+    """Without a trace, which looks at communicators for itself."""
+    result = good(job("session-used-late", {"COLLX_AT_ONCE": "on", "COLLX_VERBOSE": 1}))
+    check(re.search("^collx: .*shm", result.err, re.M), f"nothing was routed: {result.err}")
+
+
 def big_element_by_nx(folder):
     policy = folder / "policy.yaml"
     policy.write_text("version: 1\nrules:\n  - use: [nx, pmpi]\n")
@@ -652,6 +659,9 @@ main([
     ("collectives inside MPI_Comm_free, with windows", in_comm_free_with_windows),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a session outlives MPI_COMM_WORLD, with windows", session_outlives_windows),
+    ("a session's communicator is used when MPI_COMM_WORLD has gone", session_used_late),
+    ("a session's communicator is used while MPI_COMM_WORLD comes up",
+     simple("session-used-meanwhile", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
     ("a rank that never waits", simple("never-waits")),
     ("beside the root of an intercommunicator", beside_the_root),

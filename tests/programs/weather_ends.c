@@ -10,6 +10,17 @@
 /* Open MPI 5 has them, and MPI 3.1 otherwise. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_SESSIONS
+
+static MPI_Comm comm_of(MPI_Session session, const char *name)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+
+    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    CHECK(!MPI_Comm_create_from_group(group, name, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    MPI_Group_free(&group);
+    return comm;
+}
 #endif
 
 static void aborts(void)
@@ -74,13 +85,10 @@ static void sessions(void)
 {
 #ifdef HAS_SESSIONS
     MPI_Session session;
-    MPI_Group group;
     MPI_Comm comm;
 
     CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
-    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
-    MPI_Group_free(&group);
+    comm = comm_of(session, "collx");
     MPI_Comm_rank(comm, &rank);
     rounds(comm, 50);
     MPI_Comm_free(&comm);
@@ -96,19 +104,15 @@ static void constructor_session(void)
 {
 #ifdef HAS_SESSIONS
     MPI_Session session;
-    MPI_Group group;
     MPI_Info info;
     MPI_Comm comm[2];
 
     MPI_Info_create(&info);
     MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
     CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
-    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    for (int i = 0; i < 2; i++)
-        CHECK(!MPI_Comm_create_from_group(group, i ? "outside" : "inside", MPI_INFO_NULL,
-                                          MPI_ERRORS_ARE_FATAL, &comm[i]));
     MPI_Info_free(&info);
-    MPI_Group_free(&group);
+    for (int i = 0; i < 2; i++)
+        comm[i] = comm_of(session, i ? "outside" : "inside");
     MPI_Comm_rank(comm[0], &rank);
     rounds_in_constructor(comm[0], comm[1]);
     for (int i = 0; i < 2; i++)
@@ -150,7 +154,6 @@ static void two_sessions(void)
     MPI_Session session[2];
     MPI_Comm comm[2];
     pthread_t id[2];
-    MPI_Group group;
 
     for (int i = 0; i < 2; i++) {
         CHECK(!pthread_create(&id[i], NULL, open_session, &session[i]));
@@ -158,12 +161,8 @@ static void two_sessions(void)
     }
     for (int i = 0; i < 2; i++)
         CHECK(!pthread_join(id[i], NULL));
-    for (int i = 0; i < 2; i++) {
-        CHECK(!MPI_Group_from_session_pset(session[i], "mpi://WORLD", &group));
-        CHECK(!MPI_Comm_create_from_group(group, names[i], MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
-                                          &comm[i]));
-        MPI_Group_free(&group);
-    }
+    for (int i = 0; i < 2; i++)
+        comm[i] = comm_of(session[i], names[i]);
     MPI_Comm_rank(comm[0], &rank);
     for (int i = 0; i < 2; i++) {
         rounds(comm[i], 50);
@@ -249,16 +248,13 @@ static void session_outlives(void)
 {
 #ifdef HAS_SESSIONS
     MPI_Session session;
-    MPI_Group group;
     MPI_Comm comm;
     MPI_Datatype every_other;
     int data[8] = {0};
 
     start();
     CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
-    CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    CHECK(!MPI_Comm_create_from_group(group, "collx", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
-    MPI_Group_free(&group);
+    comm = comm_of(session, "collx");
     MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
     MPI_Type_commit(&every_other);
     rounds(MPI_COMM_WORLD, 10);
@@ -279,6 +275,65 @@ static void session_outlives(void)
 #endif
 }
 
+/* A session's communicator that is not used before that. */
+static void session_used_late(void)
+{
+#ifdef HAS_SESSIONS
+    MPI_Session session;
+    MPI_Comm comm;
+
+    start();
+    CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    comm = comm_of(session, "collx");
+    MPI_Finalize();
+    rounds(comm, 10);
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+#ifdef HAS_SESSIONS
+static void *rounds_of_another_thread(void *comm)
+{
+    if (rank == 0) /* MPI_Init is over here, and not yet where the others begin */
+        usleep(1000000);
+    rounds(*(MPI_Comm *)comm, 10);
+    return NULL;
+}
+#endif
+
+/* And one that is, on some ranks before MPI_COMM_WORLD comes up and on another after that. */
+static void session_used_meanwhile(void)
+{
+#ifdef HAS_SESSIONS
+    MPI_Session session;
+    MPI_Info info;
+    MPI_Comm comm;
+    pthread_t other;
+    int provided;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
+    MPI_Info_free(&info);
+    comm = comm_of(session, "collx");
+    MPI_Comm_rank(comm, &rank);
+    CHECK(!pthread_create(&other, NULL, rounds_of_another_thread, &comm));
+    usleep(500000);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    CHECK(!pthread_join(other, NULL));
+    finish();
+    MPI_Comm_free(&comm);
+    CHECK(!MPI_Session_finalize(&session));
+#else
+    puts("skip");
+#endif
+}
+
 const struct weather weather_ends[] = {
     {"aborts", aborts},
     {"before-init", before_init},
@@ -293,5 +348,7 @@ const struct weather weather_ends[] = {
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
     {"session-outlives", session_outlives},
+    {"session-used-late", session_used_late},
+    {"session-used-meanwhile", session_used_meanwhile},
     {0},
 };
