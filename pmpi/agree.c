@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/job.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -10,7 +11,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -21,11 +21,13 @@
 static bool first_to_ask(int *claim)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    const char *job = getenv("PMIX_NAMESPACE"); /* others may wait as well */
+    uint64_t job = collx_job_launched(); /* others may wait as well */
 
+    /* What started this rank mostly has started the others here; if not, more of them speak. */
+    job = job ? job : (uint64_t)getppid();
     /* Without a path, which begins with a NUL: nothing stays behind. */
-    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-waits-%u-%s", (unsigned)getuid(),
-             job ? job : "");
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-waits-%u-%llx", (unsigned)getuid(),
+             (unsigned long long)job);
     *claim = collx_fd_own(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (*claim < 0)
         return collx_launcher_first_here();

@@ -6,6 +6,7 @@ says once what happened.  The programs are the cases of tests/programs/weather.c
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -505,8 +506,9 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
-def some_without(ranks, without):
-    """The job waits in MPI_Init, and one rank says so, whichever runs without collx."""
+def some_without(ranks, without, jobs=1, env=None):
+    """The jobs wait in MPI_Init, and one rank of each says so, whichever runs without collx; `env`
+    is what they are started in."""
 
     def case(folder):
         script = folder / "by-rank"
@@ -515,10 +517,11 @@ def some_without(ranks, without):
 exec {weather} plain
 """)
         script.chmod(0o755)
-        result = run(["timeout", "8", *mpi.command(ranks, [script])])
+        job = shlex.join(map(str, ["timeout", "8", *mpi.command(ranks, [script])]))
+        result = run(["sh", "-c", " & ".join(jobs * [job])], env)
         check(result.code, f"it has not waited\n{result.out}{result.err}")
-        said_once(result, "MPI_COMM_WORLD", "Does every rank run under collx")
-        check(len(spoke(result)) == 1, result.err)
+        check(all("MPI_COMM_WORLD" in line and "Does every rank run under collx" in line
+                  for line in spoke(result)) and len(spoke(result)) == jobs, result.err)
 
     return case
 
@@ -679,6 +682,9 @@ main([
     ("another version", another_version),
     ("rank 0 alone without collx", some_without(4, 0)),
     ("the last rank alone without collx", some_without(4, 3)),
+    ("rank 0 alone without collx, of two jobs at once", some_without(2, 0, jobs=2)),
+    ("rank 0 alone without collx, of two jobs in a shell that a launcher started",
+     some_without(2, 0, jobs=2, env={"PMIX_NAMESPACE": "1"})),
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),

@@ -3,15 +3,15 @@
 #include "trace/recorder.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/job.h"
 #include "base/launcher.h"
 #include "trace/callsite.h"
 #include "trace/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,100 +31,18 @@ static void stop_in_child(void)
     __atomic_store_n(&state, NO_FILE, __ATOMIC_RELAXED);
 }
 
-/* The contents of a small file such as /proc has, as a text. */
-static void read_text(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
-
-    if (fd >= 0)
-        close(fd);
-    while (length > 0 && (text[length - 1] == '\n' || !text[length - 1]))
-        length--;
-    length = length > 0 ? length : 0;
-    for (ssize_t i = 0; i < length; i++) /* the arguments of a command line end with NULs */
-        text[i] = text[i] ? text[i] : ' ';
-    text[length] = 0;
-}
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    return text ? collx_hash(hash, text, strlen(text) + 1) : hash; /* "7", "1" is not "71", "" */
-}
-
-static pid_t parent_of(pid_t process)
-{
-    char path[64], text[1024];
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
-    read_text(path, text, sizeof text);
-    /* "pid (name) state parent …"; a name may hold anything. */
-    const char *after = strrchr(text, ')');
-    int parent = 0;
-    return after && sscanf(after, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/* MPICH's launcher leaves nothing in the environment that is equal on all nodes, but its helper on
- * each of them was told where the launcher listens. */
-static bool mix_hydra(uint64_t *hash)
-{
-    pid_t process = getppid();
-
-    /* Scripts and tools may stand in between. */
-    for (int up = 0; up < 8 && process > 1; up++, process = parent_of(process)) {
-        char path[64], command[2048];
-        snprintf(path, sizeof path, "/proc/%d/cmdline", (int)process);
-        read_text(path, command, sizeof command);
-        char *port = strstr(command, "--control-port ");
-        if (!port || !strstr(command, "hydra"))
-            continue;
-        port += strlen("--control-port ");
-        port[strcspn(port, " ")] = 0;
-        *hash = mix(*hash, port);
-        return true;
-    }
-    return false;
-}
-
-/* What a launcher or a batch system has left in the environment.  One of them decides: what the
- * launcher itself was run in is often named on its own node alone, in the ranks that it starts
- * there without a helper.  So what names one run of a launcher comes before what names a batch job,
- * and a launcher before those that it may have been run by. */
-static bool mix_environment(uint64_t *hash)
-{
-    static const char *const variables[][2] = {
-        {"PMIX_NAMESPACE"}, /* mpirun of Open MPI; srun, jsrun and others with PMIx */
-        {"PALS_APID"},      /* HPE's mpiexec */
-        {"FLUX_JOB_ID"},
-        {"PMI_JOBID"},                     /* srun with PMI-2: job and step */
-        {"SLURM_JOB_ID", "SLURM_STEP_ID"}, /* srun without: several may run in one allocation */
-        {"PBS_JOBID"},
-        {"LSB_JOBID"},
-    };
-
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        if (!getenv(variables[i][0]))
-            continue;
-        *hash = mix(*hash, getenv(variables[i][0]));
-        if (variables[i][1])
-            *hash = mix(*hash, getenv(variables[i][1]));
-        return true;
-    }
-    return false;
-}
-
 /* A job number from what launchers leave behind, else from the process that started this one.  A
  * process that is alone shares it with nobody: what started it, a shell or the launcher of another
  * MPI, may have started more of that kind.  A program with sessions alone does not say how many
  * processes it has: it is one where no launcher tells of itself. */
 static uint64_t guess_job(const struct collx_trace_header *header)
 {
-    uint64_t hash = COLLX_HASH_START;
-    /* MPICH's first: a shell that srun began has the name of that run in its environment. */
-    const bool launched = mix_hydra(&hash) || mix_environment(&hash);
+    const uint64_t launched = collx_job_launched();
+    uint64_t hash = launched;
 
     if (!launched)
-        hash = mix(hash ^ (uint64_t)getppid(), header->boot_id);
+        hash = collx_hash(COLLX_HASH_START ^ (uint64_t)getppid(), header->boot_id,
+                          strlen(header->boot_id));
     if (header->world_size == 1 ||
         (!launched && !header->world_size && collx_launcher_local_ranks() <= 1)) {
         hash = collx_hash(hash, &header->pid, sizeof header->pid);
@@ -150,8 +68,8 @@ static void describe(struct collx_trace_header *header, const struct collx_trace
     header->start_realtime_ns =
         (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (now_ns - header->start_ns);
     header->pid = (uint32_t)getpid();
-    read_text("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
-    read_text("/proc/self/cmdline", header->command, sizeof header->command);
+    collx_file_text("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+    collx_file_text("/proc/self/cmdline", header->command, sizeof header->command);
     gethostname(header->host, sizeof header->host - 1);
     snprintf(header->release, sizeof header->release, "%s", COLLX_RELEASE);
     snprintf(header->mpi, sizeof header->mpi, "%s", setup->mpi ? setup->mpi : "");
