@@ -1,12 +1,16 @@
 #include "base/job.h"
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/launcher.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static uint64_t mix(uint64_t hash, const char *text)
@@ -81,4 +85,31 @@ uint64_t collx_job_launched(void)
 
     /* MPICH's first: a shell that srun began has the name of that run in its environment. */
     return mix_hydra(&hash) || mix_environment(&hash) ? hash : 0;
+}
+
+/* A program with sessions alone does not say how many processes it has: it is one where no launcher
+ * tells of itself. */
+bool collx_job_alone(int world_size)
+{
+    return world_size == 1 ||
+           (!world_size && !collx_job_launched() && collx_launcher_local_ranks() <= 1);
+}
+
+bool collx_job_first_here(const char *what, int *claim)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    uint64_t job = collx_job_launched();
+
+    /* What started this rank mostly has started the others here; if not, more of them speak. */
+    job = job ? job : (uint64_t)getppid();
+    /* Without a path, which begins with a NUL: one process alone can have the name, and nothing
+     * stays behind. */
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-%s-%u-%llx", what,
+             (unsigned)getuid(), (unsigned long long)job);
+    *claim = collx_fd_own(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (*claim < 0 || !bind(*claim, (struct sockaddr *)&name, sizeof name) || errno != EADDRINUSE)
+        return true;
+    close(*claim);
+    *claim = -1;
+    return false;
 }

@@ -21,21 +21,6 @@ static inline bool collx_launcher_first(void)
     return true;
 }
 
-/* This is the first rank of its job on its node, or of the whole job where no more is known, or
- * nobody says so: it may speak for all there. */
-static inline bool collx_launcher_first_here(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                        "PALS_LOCAL_RANKID", "SLURM_LOCALID"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank)
-            return !strcmp(rank, "0");
-    }
-    return collx_launcher_first();
-}
-
 /* The largest number of a list for all nodes, as Slurm writes it: "4(x2),3" is 4, 4 and 3. */
 static inline int collx_launcher_largest(const char *list)
 {

@@ -1,38 +1,15 @@
 #include "pmpi/agree.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/job.h"
-#include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-/* Which ranks run under collx nobody knows, so the first that asks speaks for all that wait on its
- * node: a name that one process alone can have there, until it closes *claim. */
-static bool first_to_ask(int *claim)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    uint64_t job = collx_job_launched(); /* others may wait as well */
-
-    /* What started this rank mostly has started the others here; if not, more of them speak. */
-    job = job ? job : (uint64_t)getppid();
-    /* Without a path, which begins with a NUL: nothing stays behind. */
-    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-waits-%u-%llx", (unsigned)getuid(),
-             (unsigned long long)job);
-    *claim = collx_fd_own(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (*claim < 0)
-        return collx_launcher_first_here();
-    return !bind(*claim, (struct sockaddr *)&name, sizeof name) || errno != EADDRINUSE;
-}
 
 /* Rank 0 speaks for all, but may be the one without collx: the others are patient for twice as
  * long, and then speak for their nodes, that of rank 0 only if it has not. */
@@ -40,7 +17,7 @@ static void report_wait(const struct collx_comm *comm, int64_t waited_ms, int *c
 {
     char host[HOST_NAME_MAX + 1] = "";
 
-    if (!first_to_ask(claim) && comm->rank != 0)
+    if (!collx_job_first_here("waits", claim) && comm->rank != 0)
         return;
     gethostname(host, sizeof host - 1);
     collx_warn("the ranks of %s%s%s have been waiting for %.0f s to agree on their routes. Does "

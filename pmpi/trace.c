@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/launcher.h"
+#include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/calls.h"
@@ -50,6 +50,22 @@ void collx_trace_load(void)
     }
 }
 
+/* The first rank of a node that cannot write speaks for those after it: a disk may have room for
+ * some files, a folder may be missing on one node alone. */
+static void report_unwritten(const struct collx_trace_setup *setup, const char *why)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    /* Never closed, as others may fail much later; the trace would have had a descriptor as long.
+     * Closed by a program, which does that to all it finds, it is not missed. */
+    int claim;
+
+    if (!collx_job_alone(setup->world_size) && !collx_job_first_here("untraced", &claim))
+        return;
+    gethostname(host, sizeof host - 1);
+    collx_warn("on %s traces will be missing from %s: %s. The job goes on without", host,
+               setup->dir, why);
+}
+
 static void open_recorder(void)
 {
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -79,13 +95,8 @@ static void open_recorder(void)
 
     if (recorder)
         unknown = recorder->comm(&(struct collx_trace_comm){.size = 1, .name = "(none)"});
-    /* A folder may be missing on one node alone. */
-    else if (collx_launcher_first_here()) {
-        char host[HOST_NAME_MAX + 1] = "";
-        gethostname(host, sizeof host - 1);
-        collx_warn("on %s no trace is written to %s: %s. The job goes on without", host, setup.dir,
-                   why);
-    }
+    else
+        report_unwritten(&setup, why);
 }
 
 void collx_trace_begin(void)

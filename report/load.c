@@ -231,7 +231,7 @@ static void report_missing(struct collx_summary *summary)
     if (missing)
         collx_problem_add(summary,
                           "no trace of rank%s %s: the job was killed early, or these ranks wrote "
-                          "to another folder, or could not and said so",
+                          "to another folder, or could not, as the first to fail on a node said",
                           missing > 1 ? "s" : "", list);
 }
 

@@ -108,7 +108,7 @@ def untraced_node(folder):
     result = good(job(3, 2, [cluster, "both", ROUNDS], {"LD_PRELOAD": collx, "COLLX_TRACE": trace},
                       options=["-b", f"test $(hostname) != n1 || mount -t tmpfs -o ro none {trace}"]))
     said = [line for line in result.err.splitlines() if "collx:" in line]
-    check(len(said) == 1 and "on n1 no trace" in said[0] and "Read-only" in said[0], result.err)
+    check(len(said) == 1 and "on n1 traces" in said[0] and "Read-only" in said[0], result.err)
     report = Report(build, trace)
     check(len(report.json["ranks"]) == 4, f"{report.json['ranks']}")
     check(any("ranks 2–3: " in problem for problem in report.json["problems"]),

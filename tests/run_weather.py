@@ -227,6 +227,18 @@ def unwritable_trace(folder):
     said_once(good(job("plain", {"COLLX_TRACE": trace}, wrap=words)), str(trace))
 
 
+def trace_of_rank_0_alone(folder):
+    """The others find their names taken by what no file can replace, and one of them speaks."""
+    trace = folder / "trace"
+    for rank in range(1, RANKS):
+        (trace / f"rank-{rank:06}.collx").mkdir(parents=True)
+    result = good(job("plain", {"COLLX_TRACE": trace}))
+    said_once(result, str(trace), "Is a directory")
+    check(len(spoke(result)) == 1, result.err)
+    check((trace / "rank-000000.collx").is_file(), "rank 0 has written nothing")
+    check(not [file for file in trace.iterdir() if file.name.startswith(".")], "left behind")
+
+
 def full_trace(folder):
     trace = folder / "trace"
     trace.mkdir()
@@ -628,6 +640,7 @@ main([
     ("one rank writes whole lines, the other does not", whole_lines_of_one_alone),
     ("trace: folder missing", missing_trace),
     ("trace: folder unwritable", unwritable_trace),
+    ("trace: of rank 0 alone", trace_of_rank_0_alone),
     ("trace: disk full", full_trace),
     ("trace: limit reached", limited_trace),
     ("a rank is killed in a barrier", killed),

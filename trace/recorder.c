@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/job.h"
-#include "base/launcher.h"
 #include "trace/callsite.h"
 #include "trace/writer.h"
 
@@ -33,18 +32,15 @@ static void stop_in_child(void)
 
 /* A job number from what launchers leave behind, else from the process that started this one.  A
  * process that is alone shares it with nobody: what started it, a shell or the launcher of another
- * MPI, may have started more of that kind.  A program with sessions alone does not say how many
- * processes it has: it is one where no launcher tells of itself. */
+ * MPI, may have started more of that kind. */
 static uint64_t guess_job(const struct collx_trace_header *header)
 {
-    const uint64_t launched = collx_job_launched();
-    uint64_t hash = launched;
+    uint64_t hash = collx_job_launched();
 
-    if (!launched)
+    if (!hash)
         hash = collx_hash(COLLX_HASH_START ^ (uint64_t)getppid(), header->boot_id,
                           strlen(header->boot_id));
-    if (header->world_size == 1 ||
-        (!launched && !header->world_size && collx_launcher_local_ranks() <= 1)) {
+    if (collx_job_alone(header->world_size)) {
         hash = collx_hash(hash, &header->pid, sizeof header->pid);
         hash = collx_hash(hash, &header->start_ns, sizeof header->start_ns);
     }
