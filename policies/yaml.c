@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +20,10 @@ static void say(struct collx_yaml *yaml, const char *format, ...)
  */
 static void mend_cuts(char *text)
 {
-    for (char *at = text; *at;) {
-        unsigned char first = (unsigned char)*at;
-        size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4, have = 1;
-
-        while (have < length && ((unsigned char)at[have] & 0xc0) == 0x80)
-            have++;
-        if (have < length)
-            memset(at, '?', have);
-        at += have;
+    for (size_t length; *text; text += length ? length : 1) {
+        length = collx_utf8_length(text);
+        if (!length)
+            *text = '?';
     }
 }
 
@@ -62,7 +58,8 @@ void collx_yaml_complain(struct collx_yaml *yaml, struct collx_place place, cons
     say(yaml, "%s:%d:%d: %s", yaml->path, place.line, place.column, text);
 }
 
-/* The whole file.  0 and its length; or -errno or COLLX_EINVALID, which was said. */
+/* The whole file, and a 0 behind it.  0 and its length; or -errno or COLLX_EINVALID, which was
+ * said. */
 static int read_file(struct collx_yaml *yaml, size_t *length)
 {
     struct stat file;
@@ -95,6 +92,8 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
             say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
         else if (error)
             say(yaml, "%s: is too large for a policy; they have at most 1MiB", yaml->path);
+        else
+            yaml->text[have] = '\0';
     }
     if (fd >= 0)
         close(fd);
@@ -122,18 +121,22 @@ static int say_no_yaml(struct collx_yaml *yaml)
     return COLLX_EINVALID;
 }
 
-/* libfyaml takes a byte of 0 for the end, and what comes after it would be lost without a word. */
+/* libfyaml takes a byte of 0, and outside of scalars one that is not UTF-8, for the end, and what
+ * comes after it would be lost without a word; in a directive the second keeps it busy for ever. */
 static int check_bytes(struct collx_yaml *yaml, size_t length)
 {
-    const char *zero = memchr(yaml->text, '\0', length), *line = yaml->text, *end;
     struct collx_place place = {1, 1};
+    const char *at = yaml->text;
 
-    if (!zero)
+    for (size_t bytes; *at && (bytes = collx_utf8_length(at)); at += bytes) {
+        place.column++;
+        if (*at == '\n')
+            place = (struct collx_place){place.line + 1, 1};
+    }
+    if (at == yaml->text + length)
         return 0;
-    for (; (end = memchr(line, '\n', (size_t)(zero - line))); line = end + 1)
-        place.line++;
-    place.column += (int)(zero - line);
-    collx_yaml_complain(yaml, place, "this is not YAML: a byte of 0; a policy is text in UTF-8");
+    collx_yaml_complain(yaml, place, "this is not YAML: a byte of %#x; a policy is text in UTF-8",
+                        (unsigned char)*at);
     return COLLX_EINVALID;
 }
 

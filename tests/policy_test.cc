@@ -335,6 +335,34 @@ TEST(PolicyRead, TakesNoZeroBytes)
               "3:19: a character of number 0 cannot stand here");
 }
 
+// It does the same with bytes that are not UTF-8, or never comes back.
+TEST(PolicyRead, TakesOnlyUtf8)
+{
+    const std::string text = "version: 1\nrules:\n - match: { ranks: 2 }\n   use: shm\n",
+                      rest = " - order: rank\n   use: shm\n";
+
+    alarm(60);
+    EXPECT_EQ(read_text(text + "# f\xfcr alle\n" + rest).messages,
+              Lines({"5:4: this is not YAML: a byte of 0xfc; a policy is text in UTF-8"}));
+    EXPECT_EQ(read_text("% f\xfcr\n" + text).messages,
+              Lines({"1:4: this is not YAML: a byte of 0xfc; a policy is text in UTF-8"}));
+    /* Written too long, half of a pair, beyond the last one, begun and not ended. */
+    for (const char *wrong :
+         {"\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf",
+          "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x9a"}) {
+        EXPECT_EQ(read_text(text + "# ä" + wrong + "\n" + rest).result, COLLX_EINVALID) << wrong;
+        EXPECT_EQ(read_text(text + "# ä" + wrong).result, COLLX_EINVALID) << wrong;
+    }
+    for (const char *right :
+         {"\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+          "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "für", "\xf0\x9f\x9a\x80"}) {
+        Reading reading = read_text(text + "# " + right + "\n" + rest);
+        EXPECT_EQ(reading.messages, Lines()) << right;
+        EXPECT_EQ(reading.policy->rules, 2u) << right;
+    }
+    alarm(0);
+}
+
 TEST(PolicyRead, CountsRules)
 {
     std::string text = "version: 1\nrules:\n";
@@ -406,7 +434,8 @@ TEST(PolicyRead, EndsQuicklyOnRulesMadeToBeHardToCheck)
     EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
-/* Whatever a file says, the reader comes back, and what it lets pass can be planned with. */
+/* Whatever a file says, the reader comes back; what it lets pass it has read to the end, and can be
+ * planned with. */
 TEST(PolicyRead, SurvivesDamagedFiles)
 {
     const std::string good = "version: 1\noptions: { stall: 60s }\nrules:\n"
@@ -415,7 +444,7 @@ TEST(PolicyRead, SurvivesDamagedFiles)
                              "    use: [\"nx(n=6, mode=exchange)\", nx: { n: 4 }, shm]\n"
                              "  - match:\n      op: [sum]\n    use:\n      - shm\n      - pmpi\n"
                              "  - use: [shm, pmpi]\n";
-    const char bytes[] = "{}[]:,-'\"#&*!|>%@`?()=. \n\t\0\xff\xc3"
+    const char bytes[] = "{}[]:,-'\"#&*!|>%@`?()=. \n\t\0\xff\xc3\xa4"
                          "a1";
     std::mt19937 random(1);
     collx_facts facts = {8, 1, 8, 8, 1, nullptr, nullptr};
@@ -423,12 +452,15 @@ TEST(PolicyRead, SurvivesDamagedFiles)
     int passed = 0;
 
     auto feed = [&](const std::string &text) {
+        alarm(60);
         Reading reading = read_text(text);
         if (reading.result != 0) {
             EXPECT_FALSE(reading.messages.empty()) << text;
             return;
         }
         passed++;
+        /* Behind whatever may end there, this is wrong. */
+        EXPECT_EQ(read_text(text + "\n]\n").result, COLLX_EINVALID) << text;
         for (int kind = 0; kind < COLLX_ROUTED; kind++)
             EXPECT_GT(collx_policy_plan(reading.policy.get(), &facts, "abc", (collx_kind)kind, 0,
                                         choices, 512),
@@ -462,6 +494,7 @@ TEST(PolicyRead, SurvivesDamagedFiles)
         }
         feed(text);
     }
+    alarm(0);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "libfyaml must not speak for itself";
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
