@@ -121,14 +121,30 @@ static int say_no_yaml(struct collx_yaml *yaml)
     return COLLX_EINVALID;
 }
 
-/* libfyaml takes a byte of 0, and outside of scalars one that is not UTF-8, for the end, and what
- * comes after it would be lost without a word; in a directive the second keeps it busy for ever. */
-static int check_bytes(struct collx_yaml *yaml, size_t length)
+/* Whether a tab and what may begin an entry follow a colon. */
+static bool is_tab_entry(const char *text)
+{
+    size_t blanks = strspn(text, " \t");
+
+    return memchr(text, '\t', blanks) && text[blanks] && strchr("?:|>-", text[blanks]);
+}
+
+/* What libfyaml is not given.  It takes a byte of 0, and outside of scalars one that is not UTF-8,
+ * for the end, and what comes after it would be lost without a word; in a directive the second
+ * keeps it busy for ever.  Where a `? ` marks a key it reports such a tab, and frees the key twice
+ * then; whether the one seen here marks any does not matter, for a space does as well. */
+static int check_text(struct collx_yaml *yaml, size_t length)
 {
     struct collx_place place = {1, 1};
     const char *at = yaml->text;
+    bool mark = false;
 
     for (size_t bytes; *at && (bytes = collx_utf8_length(at)); at += bytes) {
+        mark |= *at == '?' && (at[1] <= ' ' || at[1] > '~');
+        if (mark && *at == ':' && is_tab_entry(at + 1)) {
+            collx_yaml_complain(yaml, place, "behind this colon no tab can stand; write a space");
+            return COLLX_EINVALID;
+        }
         place.column++;
         if (*at == '\n')
             place = (struct collx_place){place.line + 1, 1};
@@ -148,7 +164,7 @@ int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
     int error = read_file(yaml, &length);
 
     if (!error)
-        error = check_bytes(yaml, length);
+        error = check_text(yaml, length);
     if (error)
         return error;
     fy_diag_cfg_default(&quiet);

@@ -363,6 +363,25 @@ TEST(PolicyRead, TakesOnlyUtf8)
     alarm(0);
 }
 
+// Where keys have a mark of their own such a tab makes libfyaml free one twice.
+TEST(PolicyRead, TakesNoTabThatBreaksTheParser)
+{
+    for (const char *text :
+         {"? d:\t>", "\xef\xbb\xbf? d:\t>", "rules:\n  -\t- ? d:\t>", ": ? d:\t>", "a: : ? d: \t>",
+          "a: b\r? d:\t|", "? \"d\":\t :", "?\n  d:\t?", "? x: y\n  d: \t- a",
+          "%YAML 1.1\n---\na: b\xc2\x85? d:\t>", "%YAML 1.1\n---\na: b\xe2\x80\xa8? d:\t>",
+          "%YAML 1.1\n---\n?\xe2\x80\xa9 d:\t>"}) {
+        Reading reading = read_text(text);
+        EXPECT_EQ(reading.result, COLLX_EINVALID) << text;
+        ASSERT_EQ(reading.messages.size(), 1u) << text;
+        EXPECT_NE(reading.messages[0].find("no tab can stand"), std::string::npos) << text;
+    }
+    EXPECT_EQ(complaint(" - match:\n     ? comm\n     : a\n   use:\t- shm\n"),
+              "6:7: behind this colon no tab can stand; write a space");
+    EXPECT_EQ(complaint(" - match:\n     ? comm\n     : a\n   use:\tshm\n"), "right");
+    EXPECT_EQ(complaint(" - match: { comm:\t?b }\n   use: shm # only that?\n"), "right");
+}
+
 TEST(PolicyRead, CountsRules)
 {
     std::string text = "version: 1\nrules:\n";
