@@ -137,9 +137,7 @@ static void take_variable(const char *variable, const char *value, void (*report
         }
     } else if (collx_value_parse(table[id].type, value, table[id].min, table[id].max, &number, why,
                                  sizeof why)) {
-        char initial[COLLX_VALUE_MAX];
-        say(report, "%s: %s; the default stands: %s", variable, why,
-            collx_value_format(table[id].type, table[id].initial, initial, sizeof initial));
+        say(report, "%s: %s; it counts as not set", variable, why);
         return;
     }
     store(id, number, COLLX_FROM_ENVIRONMENT);

@@ -29,8 +29,8 @@ struct collx_option {
 const struct collx_option *collx_option_describe(enum collx_option_id id);
 
 /* Read the environment; once, before any other call.  What is wrong there (a misspelt COLLX_…
- * variable, a value out of range) is passed to `report`, one message each, and the default stands.
- * An empty variable counts as not set.  COLLX_TEST_… belongs to the tests and is passed over.
+ * variable, a value out of range) is passed to `report`, one message each, and counts as not set,
+ * as does an empty variable.  COLLX_TEST_… belongs to the tests and is passed over.
  * `report` may be NULL. */
 void collx_options_load(char *const *environment, void (*report)(const char *message));
 

@@ -205,7 +205,7 @@ TEST(Options, ComeFromTheEnvironment)
     EXPECT_EQ(collx_option_number(COLLX_OPTION_ENABLE), 1);
 }
 
-TEST(Options, SlipsAreReportedAndTheDefaultStands)
+TEST(Options, SlipsAreReportedAndCountAsNotSet)
 {
     EXPECT_EQ(load({"COLLX_POLICI=x", "COLLX_TRACEDIR=x", "COLLX_stall=1s", "COLLX_FOO=1",
                     "COLLX_TEST_FOO=1", "COLLX=1", "XCOLLX_FOO=1", "COLLX_"}),
@@ -216,11 +216,14 @@ TEST(Options, SlipsAreReportedAndTheDefaultStands)
     EXPECT_EQ(
         load({"COLLX_STALL=30", "COLLX_VERBOSE=3"}),
         Lines({"COLLX_STALL: '30' is not right; it has to be a duration, such as 500ms, 30s or "
-               "2min; the default stands: 30s",
-               "COLLX_VERBOSE: '3' is too large; it has to be from 0 to 2; the default stands: "
-               "0"}));
+               "2min; it counts as not set",
+               "COLLX_VERBOSE: '3' is too large; it has to be from 0 to 2; it counts as not set"}));
     EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 30000);
     EXPECT_EQ(collx_option_number(COLLX_OPTION_VERBOSE), 0);
+    /* So a policy may still set it. */
+    char why[COLLX_WHY_MAX];
+    EXPECT_EQ(collx_option_set("stall", "60s", why, sizeof why), 0);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 60000);
 }
 
 TEST(Options, ComeFromAPolicyWhereItMaySetThem)

@@ -246,7 +246,7 @@ static void print_markdown(void)
            "## Options\n\n"
            "A value comes from the environment, else from the policy's `options:` where a policy\n"
            "may set it, else it is the default. `collx info` shows what holds here and where it\n"
-           "was set. A misspelt variable and a wrong value are reported, and the default stands.\n"
+           "was set. A misspelt variable and a wrong value are reported and count as not set.\n"
            "In programs that have rights which their user has not (set-user-ID) paths count as not "
            "set.\n\n"
            "| variable | in a policy | values | default | what it does |\n"
