@@ -1,11 +1,20 @@
 /* From rules to choices: which algorithm for which sizes and ops. */
 #include "base/error.h"
+#include "base/utf8.h"
 #include "policies/match.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Behind the first character; of what is no UTF-8 each byte is one. */
+static const char *next(const char *text)
+{
+    size_t length = collx_utf8_length(text);
+
+    return text + (length ? length : 1);
+}
 
 /* Not fnmatch(): that depends on the locale, which may differ between ranks. */
 bool collx_glob(const char *pattern, const char *text)
@@ -16,12 +25,15 @@ bool collx_glob(const char *pattern, const char *text)
         if (*pattern == '*') {
             star = pattern++;
             resume = text;
-        } else if (*text && (*pattern == *text || (*pattern == '?' && *text != '*'))) {
+        } else if (*text && *pattern == '?' && *text != '*') {
+            pattern++;
+            text = next(text);
+        } else if (*text && *pattern == *text) {
             pattern++;
             text++;
         } else if (star && *resume) {
             pattern = star + 1;
-            text = ++resume;
+            text = resume = next(resume);
         } else {
             return false;
         }

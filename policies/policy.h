@@ -11,7 +11,7 @@
 #include "base/parse.h"
 
 enum {
-    COLLX_POLICY_VERSION = 1,
+    COLLX_POLICY_VERSION = 2,  /* of what ranks make of the same one; raise it where that changes */
     COLLX_POLICY_RULES = 64,   /* rules a policy may have */
     COLLX_POLICY_USES = 8,     /* algorithms a rule may prefer, in order */
     COLLX_POLICY_OPTIONS = 16, /* options a policy may set */

@@ -230,6 +230,26 @@ TEST(PolicyPlan, MatchesNames)
     EXPECT_FALSE(collx_glob("*ab", "aba"));
     EXPECT_FALSE(collx_glob("a?c", "a*c"));
     EXPECT_TRUE(collx_glob("a*c", "a?c"));
+    EXPECT_TRUE(collx_glob("a??c", "a??c"));
+}
+
+TEST(PolicyPlan, MatchesCharactersNotBytes)
+{
+    EXPECT_TRUE(collx_glob("j?b", "jäb"));
+    EXPECT_FALSE(collx_glob("j??b", "jäb"));
+    EXPECT_TRUE(collx_glob("?", "\xf0\x9f\x9a\x80"));
+    EXPECT_TRUE(collx_glob("*?b", "€b"));
+    EXPECT_FALSE(collx_glob("*??", "€")) << "no star ends within a character";
+    EXPECT_TRUE(collx_glob("*ä*", "Präfix"));
+    EXPECT_FALSE(collx_glob("*ä", "Ã¤"));
+    /* In Latin-1, and cut off. */
+    EXPECT_TRUE(collx_glob("j?b", "j\xe4"
+                                  "b"));
+    EXPECT_TRUE(collx_glob("a??", "a\xe2\x82"));
+    EXPECT_EQ(complaint(" - match: { comm: \"j?b\" }\n   use: shm\n"
+                        " - match: { comm: \"jäb\" }\n   use: pmpi\n"),
+              "5:4: this rule can never decide: the one in line 3 takes all that it matches; move "
+              "it before that one, or take it out");
 }
 
 TEST(PolicyShipped, DefaultIsWhatIsBuiltIn)
