@@ -107,17 +107,26 @@ static int say_no_memory(struct collx_yaml *yaml)
     return -ENOMEM;
 }
 
+static void say_alias(struct collx_yaml *yaml, struct collx_place place)
+{
+    collx_yaml_complain(yaml, place,
+                        "*name is an alias in YAML, which a policy cannot use; put quotes "
+                        "around what begins with *");
+}
+
 /* libfyaml stops at the first thing that is no YAML; that and its consequences are in the diag. */
 static int say_no_yaml(struct collx_yaml *yaml)
 {
     void *state = NULL;
     struct fy_diag_error *error = fy_diag_errors_iterate(yaml->diag, &state);
 
-    if (error)
+    if (!error)
+        collx_yaml_complain(yaml, (struct collx_place){1, 1}, "this is not YAML");
+    else if (strcmp(error->msg, "invalid alias detected") == 0) /* it stands behind a * alone */
+        say_alias(yaml, (struct collx_place){error->line, error->column - 1});
+    else
         collx_yaml_complain(yaml, (struct collx_place){error->line, error->column},
                             "this is not YAML: %s", error->msg);
-    else
-        collx_yaml_complain(yaml, (struct collx_place){1, 1}, "this is not YAML");
     return COLLX_EINVALID;
 }
 
@@ -249,9 +258,7 @@ static bool is_alias(struct collx_yaml *yaml, struct fy_node *node, struct collx
 {
     if (!node || !fy_node_is_alias(node))
         return false;
-    collx_yaml_complain(yaml, place,
-                        "*name is an alias in YAML, which a policy cannot use; put quotes "
-                        "around what begins with *");
+    say_alias(yaml, place);
     return true;
 }
 

@@ -128,6 +128,12 @@ const Case words[] = {
     {" - match: { comm: *world }\n   use: shm\n",
      "3:19: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
      "with *"},
+    {" - match: { comm: * }\n   use: shm\n",
+     "3:19: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
+     "with *"},
+    {" - match:\n     comm: *\n   use: shm\n",
+     "4:12: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
+     "with *"},
     {" - &all { use: shm, match: { bytes: 1 } }\n - *all\n",
      "4:4: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
      "with *"},
