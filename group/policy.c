@@ -3,7 +3,6 @@
 #include "base/options.h"
 #include "group/state.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,25 +35,16 @@ static void report(void *ctx, const char *message)
         snprintf(said->why, said->size, "%s", message);
 }
 
-/* It lies beside this library, and needs libfyaml. */
+/* What reads it lies beside this library. */
 static int read_file(const char *path, struct collx_policy *policy, char *why, size_t size)
 {
     struct said said = {why, size};
-    char folder[PATH_MAX], library[sizeof folder + 32];
+    char folder[PATH_MAX];
 
     collx_folder_of((void *)collx_group_create, folder, sizeof folder);
-    snprintf(library, sizeof library, "%s/libcollx-policy.so", folder);
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    collx_policy_read_fn *read =
-        handle ? (collx_policy_read_fn *)dlsym(handle, COLLX_POLICY_READ) : NULL;
-
-    if (!read) {
-        snprintf(why, size,
-                 "cannot load what reads policies: %s. It belongs beside "
-                 "libcollx-group.so, and needs libfyaml",
-                 dlerror());
+    collx_policy_read_fn *read = collx_policy_load_reader(folder, "libcollx-group.so", why, size);
+    if (!read)
         return COLLX_EINVALID;
-    }
     int error = read(path, policy, report, &said);
     if (error && said.size && !*why)
         snprintf(why, size, "%s: %s", path, strerror(error < 0 ? -error : 0));

@@ -5,7 +5,6 @@
 #include "base/options.h"
 #include "pmpi/pmpi.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,24 +17,6 @@ static void report(void *ctx, const char *message)
 {
     (void)ctx;
     collx_warn("%s", message);
-}
-
-/* Its YAML reader is a library of its own, so that only processes that read a policy load it. NULL,
- * and why: it cannot be loaded. */
-static collx_policy_read_fn *load_reader(char *why, size_t size)
-{
-    char library[4096];
-
-    snprintf(library, sizeof library, "%s/libcollx-policy.so", collx_door.dir);
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    collx_policy_read_fn *read =
-        handle ? (collx_policy_read_fn *)dlsym(handle, COLLX_POLICY_READ) : NULL;
-    if (!read)
-        snprintf(why, size,
-                 "cannot load what reads policies: %s. It belongs beside libcollx.so, and needs "
-                 "libfyaml",
-                 dlerror());
-    return read;
 }
 
 /* `read` is NULL where there is no reader. */
@@ -66,7 +47,8 @@ const struct collx_policy *collx_policy_own(void)
         /* Without our lock: a thread that loads a library holds the loader's, and its constructor
          * may be here, too. */
         pthread_mutex_unlock(&lock);
-        collx_policy_read_fn *read = load_reader(why, sizeof why);
+        collx_policy_read_fn *read =
+            collx_policy_load_reader(collx_door.dir, "libcollx.so", why, sizeof why);
         pthread_mutex_lock(&lock);
         if (!own)
             own = load(path, read, why);

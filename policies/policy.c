@@ -2,6 +2,10 @@
 
 #include "base/options.h"
 
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+
 _Static_assert(sizeof(struct collx_use) % 8 == 0 && sizeof(struct collx_rule) % 8 == 0 &&
                    offsetof(struct collx_policy, rule) % 8 == 0,
                "a policy travels as bytes, so it has no holes that differ between compilers");
@@ -37,4 +41,20 @@ void collx_policy_apply_options(const struct collx_policy *policy)
 
     for (uint32_t i = 0; i < policy->options; i++)
         collx_option_set(policy->option[i].word, policy->option[i].value, why, sizeof why);
+}
+
+collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *library, char *why,
+                                               size_t size)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/libcollx-policy.so", folder);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *read = handle ? dlsym(handle, "collx_policy_read") : NULL;
+
+    if (!read)
+        snprintf(why, size,
+                 "cannot load what reads policies: %s. It belongs beside %s, and needs libfyaml",
+                 dlerror(), library);
+    return (collx_policy_read_fn *)read;
 }

@@ -126,6 +126,10 @@ void collx_policy_explain(const struct collx_policy *policy, const struct collx_
  * Local; sets no option. */
 typedef int collx_policy_read_fn(const char *path, struct collx_policy *policy,
                                  void (*report)(void *ctx, const char *message), void *ctx);
-#define COLLX_POLICY_READ "collx_policy_read"
+
+/* That function, out of libcollx-policy.so in `folder`: only processes that read a policy load it,
+ * and libfyaml with it.  NULL, and why: it cannot be loaded.  It belongs beside `library`. */
+collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *library, char *why,
+                                               size_t size);
 
 #endif
