@@ -206,3 +206,9 @@ int collx_option_set(const char *word, const char *value, char *why, size_t size
         store(id, number, COLLX_FROM_POLICY);
     return error;
 }
+
+void collx_option_unset(enum collx_option_id id)
+{
+    if (collx_option_origin(id) == COLLX_FROM_POLICY)
+        store(id, table[id].initial, COLLX_FROM_DEFAULT);
+}

@@ -45,5 +45,7 @@ enum collx_origin collx_option_origin(enum collx_option_id id);
 int collx_option_check(const char *word, const char *value, char *why, size_t size);
 /* The same, and do so, except where the environment has set it. */
 int collx_option_set(const char *word, const char *value, char *why, size_t size);
+/* Undo that. */
+void collx_option_unset(enum collx_option_id id);
 
 #endif

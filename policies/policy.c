@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 _Static_assert(sizeof(struct collx_use) % 8 == 0 && sizeof(struct collx_rule) % 8 == 0 &&
                    offsetof(struct collx_policy, rule) % 8 == 0,
@@ -35,12 +36,28 @@ const struct collx_policy *collx_policy_builtin(void)
     return &builtin;
 }
 
+/* What it says of an option; NULL: nothing. */
+static const char *value_of(const struct collx_policy *policy, const char *word)
+{
+    for (uint32_t i = 0; i < policy->options; i++)
+        if (strcmp(policy->option[i].word, word) == 0)
+            return policy->option[i].value;
+    return NULL;
+}
+
 void collx_policy_apply_options(const struct collx_policy *policy)
 {
     char why[COLLX_WHY_MAX]; /* nothing can be: the reader has checked them */
 
-    for (uint32_t i = 0; i < policy->options; i++)
-        collx_option_set(policy->option[i].word, policy->option[i].value, why, sizeof why);
+    /* One by one, not all undone first: another thread may apply the same policy just now, and sees
+     * no value then that neither of them asks for. */
+    for (unsigned id = 0; id < COLLX_OPTIONS; id++) {
+        const char *word = collx_option_describe(id)->word, *value = value_of(policy, word);
+        if (value)
+            collx_option_set(word, value, why, sizeof why);
+        else
+            collx_option_unset(id);
+    }
 }
 
 collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *library, char *why,

@@ -70,8 +70,9 @@ const struct collx_policy *collx_policy_builtin(void);
 /* Whether any of its rules demands an order. */
 bool collx_policy_orders(const struct collx_policy *policy);
 
-/* Set the options that the policy asks for; every rank does so for the policy that it was handed.
- * What the environment has set stays. */
+/* Set the options that the policy asks for, and undo what an earlier one asked for and this one
+ * does not; every rank does so for the policy that it was handed.  What the environment has set
+ * stays. */
 void collx_policy_apply_options(const struct collx_policy *policy);
 
 /* What could not be set up on a communicator, so that it is planned again without it: the same on

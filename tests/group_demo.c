@@ -5,9 +5,10 @@
  *
  * Every NODE_SIZE ranks are a node of their own, in the order of the ranks if it is positive, dealt
  * out to that many nodes if it is negative; 0: all are on one.  With GROUP_DEMO_SOCKETS=0 there
- * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts;
- * GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives went is
- * printed. */
+ * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts; with
+ * GROUP_DEMO_NEXT=policy there is a second group, of that policy, for whose barrier the last rank
+ * is late; GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives
+ * went is printed. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
@@ -274,6 +275,20 @@ static void try_last(struct collx_group *group, int count)
     }
 }
 
+/* A group beside the first, which is as good as before when it has gone. */
+static void try_next(struct collx_group *group, struct collx_group_config config)
+{
+    struct collx_group *next;
+
+    config.policy = getenv("GROUP_DEMO_NEXT");
+    CHECK(!collx_group_create(&next, &config, NULL, 0));
+    if (me.rank == me.size - 1)
+        usleep(1000000);
+    CHECK(!collx_group_barrier(next));
+    collx_group_destroy(next);
+    try_barrier(group);
+}
+
 static int run(int node_size, size_t max_bytes)
 {
     const char *sockets = getenv("GROUP_DEMO_SOCKETS");
@@ -310,6 +325,8 @@ static int run(int node_size, size_t max_bytes)
     try_arguments(group);
     if (getenv("GROUP_DEMO_LAST"))
         try_last(group, atoi(getenv("GROUP_DEMO_LAST")));
+    if (getenv("GROUP_DEMO_NEXT"))
+        try_next(group, config);
     collx_group_destroy(group);
     if (me.rank == 0)
         puts("good");

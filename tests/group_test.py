@@ -14,10 +14,11 @@ demo = build / "tests" / "group-demo"
 standin = build / "tests" / "sisci" / "libsisci.so"
 
 
-def policy(folder, *rules):
-    path = folder / "policy.yaml"
-    path.write_text("version: 1\nrules:\n" + "".join(f"  - {rule}\n" for rule in rules))
-    return {"COLLX_POLICY": path}
+def policy(folder, *rules, options="", name="policy.yaml", variable="COLLX_POLICY"):
+    path = folder / name
+    path.write_text("version: 1\n" + (f"options: {options}\n" if options else "") +
+                    "rules:\n" + "".join(f"  - {rule}\n" for rule in rules))
+    return {variable: path}
 
 
 def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
@@ -50,6 +51,20 @@ def late(folder):
                                        "COLLX_SISCI_PATIENCE": "500ms", "GROUP_DEMO_LAST": count})
         result.expect()
         check("by sisci" in result.out, result.out)
+
+
+def second(first_options, second_options, waits):
+    """A rank is late in the second group, whose policy alone decides whether that is told."""
+
+    def case(folder):
+        env = (policy(folder, "use: [shm]", options=first_options) |
+               policy(folder, "use: [shm]", options=second_options, name="second.yaml",
+                      variable="GROUP_DEMO_NEXT"))
+        result = run([demo, 3, 0, 100], {k: str(v) for k, v in env.items()}).expect()
+        said = [line for line in result.err.splitlines() if "has waited" in line]
+        check(len(said) == waits, result.err)
+
+    return case
 
 
 def says_why(text):
@@ -106,6 +121,8 @@ main([
                "allreduce": r"^nx \([^()]* crosses by sisci\)$"}, fail=10,
         env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
     ("the root of the last Bcast has ended", late),
+    ("a second group has not the options of the first", second("{ stall: 300ms }", "", 0)),
+    ("a second group has its own options", second("", "{ stall: 300ms }", 1)),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
     ("no file may be as large as what they share", files_too_small),

@@ -238,6 +238,11 @@ TEST(Options, ComeFromAPolicyWhereItMaySetThem)
     EXPECT_EQ(collx_option_origin(COLLX_OPTION_STALL), COLLX_FROM_POLICY);
     EXPECT_EQ(collx_option_set("spin", "5", why, sizeof why), 0);
     EXPECT_EQ(collx_option_number(COLLX_OPTION_SPIN), 9) << "the environment comes first";
+    collx_option_unset(COLLX_OPTION_STALL);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 30000);
+    EXPECT_EQ(collx_option_origin(COLLX_OPTION_STALL), COLLX_FROM_DEFAULT);
+    collx_option_unset(COLLX_OPTION_SPIN);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_SPIN), 9);
     EXPECT_EQ(collx_option_set("spim", "5", why, sizeof why), COLLX_EINVALID);
     EXPECT_STREQ(why, "'spim' is not an option; did you mean 'spin'?");
     EXPECT_EQ(collx_option_set("adapter", "x", why, sizeof why), COLLX_EINVALID);

@@ -279,6 +279,13 @@ TEST(PolicyOptions, AreAppliedButDoNotOverrideTheEnvironment)
     EXPECT_EQ(collx_option_origin(COLLX_OPTION_STALL), COLLX_FROM_POLICY);
     EXPECT_EQ(collx_option_number(COLLX_OPTION_SPIN), 5);
     EXPECT_EQ(collx_option_origin(COLLX_OPTION_SPIN), COLLX_FROM_ENVIRONMENT);
+
+    Reading next = read_text("version: 1\noptions: { verbose: 2 }\nrules: [ use: shm ]\n");
+    collx_policy_apply_options(next.policy.get());
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_VERBOSE), 2);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_STALL), 30000) << "it is of another policy";
+    EXPECT_EQ(collx_option_origin(COLLX_OPTION_STALL), COLLX_FROM_DEFAULT);
+    EXPECT_EQ(collx_option_number(COLLX_OPTION_SPIN), 5);
 }
 
 Lines explain(collx_policy &policy, const collx_facts &facts, collx_kind kind, int64_t bytes,
