@@ -24,11 +24,11 @@
 
 /* What each rank tells; it travels as bytes. */
 struct told {
-    int32_t error; /* not 0: it went wrong here */
-    int32_t pad;
-    uint64_t collx; /* hash of what two collx must have in common */
-    uint64_t node;  /* the same for processes of a node */
-    uint64_t bytes; /* of rank 0's policy */
+    int32_t error;    /* not 0: it went wrong here, and there will be no group */
+    int32_t unshared; /* not 0: why it has no segment; there may be other ways */
+    uint64_t collx;   /* hash of what two collx must have in common */
+    uint64_t node;    /* the same for processes of a node */
+    uint64_t bytes;   /* of rank 0's policy */
     struct collx_shm_address segment;
 };
 _Static_assert(sizeof(struct told) == 48, "it travels as bytes");
@@ -156,7 +156,8 @@ static int make_segment(struct collx_group *group, struct collx_shm_address *add
     return 0;
 }
 
-/* 3.  What went wrong here is in own->error afterwards.  0 or what gather() returns. */
+/* 3.  Without memory of its own, own->error, a rank takes no part in it; why it has no segment is
+ * in own->unshared afterwards.  0 or what gather() returns. */
 static int map_segment(struct setup *setup, struct told *own, char *why, size_t size)
 {
     struct collx_group *group = setup->group;
@@ -166,16 +167,17 @@ static int map_segment(struct setup *setup, struct told *own, char *why, size_t 
     for (int i = 0; i < group->attached_count; i++)
         group->segment_size += group->attached[i].space;
     if (leads && !own->error)
-        own->error = make_segment(group, &own->segment);
-    const bool made = leads && !own->error;
+        own->unshared = make_segment(group, &own->segment);
+    const bool made = leads && !own->error && !own->unshared;
     int error = gather(setup, own, sizeof *own, why, size);
     const struct told *leader = told_by(setup, group->leader);
-    if (!error && !leads && !own->error)
-        own->error = leader->error;
-    if (!error && !leads && !own->error)
-        own->error = collx_shm_open(&leader->segment, group->segment_size,
-                                    offsetof(struct collx_crowd, cookie), &group->segment);
-    if (!own->error && !error)
+    const bool joins = !error && !own->error && !leader->error;
+    if (joins && !leads)
+        own->unshared = leader->unshared
+                            ? leader->unshared
+                            : collx_shm_open(&leader->segment, group->segment_size,
+                                             offsetof(struct collx_crowd, cookie), &group->segment);
+    if (joins && !own->unshared)
         collx_crowd_join(group->segment);
     if (!error)
         error = gather(setup, own, sizeof *own, why, size);
@@ -267,20 +269,20 @@ static int go(struct setup *setup, char *why, size_t size)
     if (!own.error)
         own.error = setup->policy ? collx_group_list(group, setup->policy) : -ENOMEM;
     error = map_segment(setup, &own, why, size);
-    int failed = 0;
+    int unshared = 0;
     for (int rank = 0; rank < config->size && !error; rank++) {
-        failed = failed ? failed : -told_by(setup, rank)->error;
-        error = told_by(setup, rank)->error == -ENOMEM ? -ENOMEM : 0;
+        unshared = unshared ? unshared : -told_by(setup, rank)->unshared;
+        error = told_by(setup, rank)->error;
         if (error)
             snprintf(why, size, "rank %d is out of memory", rank);
     }
     if (error)
         return error;
-    const bool shared = !failed;
+    const bool shared = !unshared;
     if (!shared && config->rank == 0)
         collx_warn("the ranks of %s cannot share memory (%s), so its collectives go another way, "
                    "if there is one. %s",
-                   group->name, strerror(failed), collx_shm_advice(failed));
+                   group->name, strerror(unshared), collx_shm_advice(unshared));
     attach(group, shared);
     error = agree(setup, why, size);
     if (error)

@@ -7,8 +7,9 @@
  * out to that many nodes if it is negative; 0: all are on one.  With GROUP_DEMO_SOCKETS=0 there
  * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts; with
  * GROUP_DEMO_NEXT=policy there is a second group, of that policy, for whose barrier the last rank
- * is late; GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives
- * went is printed. */
+ * is late; with GROUP_DEMO_SPACE=bytes no more address space than that is left while the group is
+ * made (a sanitizer needs its own: exit code 77); GROUP_DEMO_FOLDER is one to go to first.  All
+ * results are checked, and how collectives went is printed. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -275,6 +277,36 @@ static void try_last(struct collx_group *group, int count)
     }
 }
 
+/* Leave no more address space than that; 0: all that there was. */
+static void leave_space(size_t bytes)
+{
+    struct rlimit limit;
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    CHECK(file && fscanf(file, "%lu", &pages) == 1 && !getrlimit(RLIMIT_AS, &limit));
+    fclose(file);
+    limit.rlim_cur = bytes ? pages * (unsigned long)sysconf(_SC_PAGESIZE) + bytes : limit.rlim_max;
+    CHECK(!setrlimit(RLIMIT_AS, &limit));
+}
+
+/* As the environment has it. */
+static int create(struct collx_group **group, const struct collx_group_config *config, char *why,
+                  size_t size)
+{
+    const char *space = getenv("GROUP_DEMO_SPACE");
+
+    if (!space)
+        return collx_group_create(group, config, why, size);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    exit(77);
+#endif
+    leave_space((size_t)atol(space));
+    int error = collx_group_create(group, config, why, size);
+    leave_space(0);
+    return error;
+}
+
 /* A group beside the first, which is as good as before when it has gone. */
 static void try_next(struct collx_group *group, struct collx_group_config config)
 {
@@ -307,7 +339,7 @@ static int run(int node_size, size_t max_bytes)
     struct collx_group *group;
     char why[COLLX_GROUP_WHY] = "", text[1024];
 
-    if (collx_group_create(&group, &config, why, sizeof why)) {
+    if (create(&group, &config, why, sizeof why)) {
         if (me.rank == 0)
             fprintf(stderr, "no group: %s\n", why);
         return 1;
@@ -367,6 +399,6 @@ int main(int argc, char **argv)
             exit(run(atoi(argv[2]), argc > 3 ? (size_t)atol(argv[3]) : 100000));
         }
     for (int status; wait(&status) > 0;)
-        failed |= status != 0;
+        failed |= WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     return failed;
 }

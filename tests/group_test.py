@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from job import check, main, run
+from job import Skip, check, main, run
 
 build = Path(sys.argv[1])
 demo = build / "tests" / "group-demo"
@@ -82,6 +82,17 @@ def files_too_small(_folder):
     check(len(said) == 1 and "File too large" in said[0] and "ulimit -f" in said[0], result.err)
 
 
+def little_space(_folder):
+    """Enough for each rank, but not for what they share."""
+    result = run([demo, 4, 0, 100], {"GROUP_DEMO_SPACE": str(800 << 10)})
+    if result.code == 77:
+        raise Skip("a sanitizer needs address space of its own")
+    result.expect()
+    said = [line for line in result.err.splitlines() if "cannot share memory" in line]
+    check(len(said) == 1 and "Cannot allocate memory" in said[0] and "ulimit -v" in said[0],
+          result.err)
+
+
 def moved(folder):
     """The name that the library was loaded by holds no more."""
     env = {**policy(folder, "use: [ordered]"), "LD_LIBRARY_PATH": ".", "GROUP_DEMO_FOLDER": folder}
@@ -126,6 +137,7 @@ main([
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
     ("no file may be as large as what they share", files_too_small),
+    ("no address space for what they share", little_space),
     ("the program has gone to another folder", moved),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])
