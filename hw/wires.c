@@ -72,7 +72,7 @@ static int parse_pins(const struct collx_wire_ops *ops, const char *key, const c
                       unsigned first, unsigned count, bool exact, uint16_t *pins,
                       uint32_t *inverted, char *why, size_t size)
 {
-    char text[256], *rest = text, *word;
+    char text[COLLX_WIRES_SPEC], *rest = text, *word;
     unsigned i = first;
 
     snprintf(text, sizeof text, "%s", list);
@@ -174,7 +174,7 @@ static int parse_keys(char *text, struct collx_wire_spec *spec, const char **out
 int collx_wires_parse(const char *text, const struct collx_wire_ops **ops,
                       struct collx_wire_spec *spec, char *why, size_t size)
 {
-    char copy[512], *rest = copy, *device;
+    char copy[COLLX_WIRES_SPEC], *rest = copy, *device;
     const char *out = "", *in = "";
     size_t length = strcspn(text, ":");
 

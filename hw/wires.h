@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 enum {
+    COLLX_WIRES_SPEC = 512,    /* room for the text of a spec */
     COLLX_WIRES_MAX = 32,      /* in one direction */
     COLLX_WIRES_CHANNELS = 16, /* of a board */
     COLLX_WIRES_NODES = 60,    /* of a board */
@@ -22,7 +23,7 @@ enum {
 
 /* What the text "DRIVER:DEVICE,channels=4,out=d0/!d1" says. */
 struct collx_wire_spec {
-    char device[256];
+    char device[COLLX_WIRES_SPEC];
     unsigned channels; /* whose participants are chosen; 0: one channel, in which all take part */
     unsigned nodes;    /* that are connected; 0: not said */
     unsigned node;     /* for the emulator: which one this is */

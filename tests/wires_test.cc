@@ -6,6 +6,7 @@ extern "C" {
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -65,6 +66,17 @@ TEST(WireSpec, TakesOtherPins)
     EXPECT_EQ(lines.spec.out[0], 17);
     EXPECT_EQ(lines.spec.in[0], 27);
     EXPECT_EQ(lines.spec.in_inverted, 1u);
+}
+
+TEST(WireSpec, HasAllOfALongPath)
+{
+    const std::string path(COLLX_WIRES_SPEC - 1 - strlen("mmio:"), 'x');
+    const Parsed whole("mmio:" + path), longer("mmio:" + path + "x");
+
+    ASSERT_EQ(whole.error, 0) << whole.why;
+    EXPECT_EQ(whole.spec.device, path);
+    EXPECT_EQ(longer.error, -EINVAL);
+    EXPECT_STREQ(longer.why, "a spec has 511 characters at most");
 }
 
 TEST(WireSpec, SaysWhatIsWrong)
