@@ -44,6 +44,12 @@ static void report(const char *message)
 
 static void load_options(void)
 {
+    collx_options_load(environ, NULL);
+}
+
+/* What is wrong in the environment is so for all ranks, mostly. */
+static void load_options_of_first(void)
+{
     collx_options_load(environ, report);
 }
 
@@ -71,7 +77,7 @@ int collx_group_create(struct collx_group **group, const struct collx_group_conf
     const int keep = errno;
 
     *group = NULL;
-    pthread_once(&loaded, load_options);
+    pthread_once(&loaded, config->rank == 0 ? load_options_of_first : load_options);
     int error = check(config, why, size);
     if (error)
         return error;

@@ -75,6 +75,12 @@ def says_why(text):
     return case
 
 
+def once(_folder):
+    """What is wrong for all ranks is said by one."""
+    result = run([demo, 4, 0, 100], {"COLLX_STALL": "5"}).expect()
+    check(result.err.count("COLLX_STALL: '5' is not right") == 1, result.err)
+
+
 def files_too_small(_folder):
     """What is in the way is told, and what is done about that."""
     result = run(["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", demo, 2, 0, 100]).expect()
@@ -136,6 +142,7 @@ main([
     ("a second group has its own options", second("", "{ stall: 300ms }", 1)),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
+    ("an option that is wrong is told once", once),
     ("no file may be as large as what they share", files_too_small),
     ("no address space for what they share", little_space),
     ("the program has gone to another folder", moved),
