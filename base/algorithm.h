@@ -65,6 +65,8 @@ struct collx_message {
  * to a team.  `ctx` is the lender's.  Unless said otherwise functions return 0 or an MPI error
  * code that run() passes on to its caller. */
 struct collx_mpi_ops {
+    /* What the names of collectives begin with for its users, for messages: "MPI_". */
+    const char *prefix;
     /* Keep MPI going: called again and again by a waiting rank, never on the fast path.  Must not
      * block.  Mandatory. */
     void (*progress)(void *ctx);

@@ -85,6 +85,7 @@ static int transfer(void *ctx, const struct collx_message *messages, int count)
 }
 
 const struct collx_mpi_ops collx_group_lent = {
+    .prefix = "",
     .progress = progress,
     .reduce = reduce,
     .pack = pack,

@@ -140,6 +140,7 @@ static int segments(void *ctx, const char *name, const int *leader, int count, s
 }
 
 const struct collx_mpi_ops collx_lent = {
+    .prefix = "MPI_",
     .progress = progress,
     .reduce = reduce,
     .pack = pack,
