@@ -114,8 +114,11 @@ static int emu_set(struct collx_port *port, uint32_t mask, uint32_t levels)
 {
     for (unsigned i = 0; i < port->spec.outs; i++)
         if (mask >> i & 1)
+            /* Releases what this node has stored to the board's load of the level, which may take
+             * it because another node rings: without it nodes that are released after this one has
+             * arrived could miss that. */
             __atomic_store_n(&port->out[port->spec.out[i]].level, levels >> i & 1,
-                             __ATOMIC_RELAXED);
+                             __ATOMIC_RELEASE);
     /* Releases the levels to the board's load of the ring, which else might take old ones.  In one
      * order with the load of `asleep`, as the board's two are: else it might sleep with nobody to
      * wake it. */

@@ -41,7 +41,9 @@ void answer(emulator_file &file, Board &board)
     for (unsigned node = 0; node < board.nodes; node++) {
         emulator_wire *out = file.wires + node * (Board::outs + Board::ins);
         for (unsigned wire = 0; wire < Board::outs; wire++)
-            board.set(node, wire, __atomic_load_n(&out[wire].level, __ATOMIC_RELAXED));
+            /* Acquires what the node released with it, to be passed on with the answer: see
+             * emu_set(). */
+            board.set(node, wire, __atomic_load_n(&out[wire].level, __ATOMIC_ACQUIRE));
     }
     board.run();
     for (unsigned node = 0; node < board.nodes; node++) {
