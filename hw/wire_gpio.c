@@ -63,6 +63,10 @@ static int gpio_open(struct collx_port **port, const struct collx_wire_spec *spe
         new->in = request(chip, spec->in, spec->ins,
                           GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
                               GPIO_V2_LINE_FLAG_EDGE_FALLING);
+        /* Lines without an interrupt have no edges: gpio_wait_edge() sleeps for its time then. What
+         * else is in the way is so again. */
+        if (new->in < 0)
+            new->in = request(chip, spec->in, spec->ins, GPIO_V2_LINE_FLAG_INPUT);
         error = new->out < 0 ? new->out : new->in < 0 ? new->in : 0;
         if (error)
             snprintf(why, size, "cannot have the lines of %s: %s; `gpioinfo` says who has them",

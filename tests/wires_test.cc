@@ -1,6 +1,7 @@
 /* Specs of wires, what drivers say when they cannot, and the one that needs no hardware: registers.
  */
 extern "C" {
+#include "base/clock.h"
 #include "hw/wires.h"
 }
 
@@ -9,6 +10,8 @@ extern "C" {
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/gpio.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -187,6 +190,50 @@ TEST_F(Registers, HaveTheWires)
     collx_wires_close(&second);
 }
 
+/* A chip whose lines have no interrupts, as the kernel answers for it; its device is /dev/null. */
+struct Chip {
+    std::vector<uint64_t> asked; /* the flags of each request */
+    int taken = 0;               /* not 0: errno of requests for input */
+} * chip;
+
+class Gpio : public testing::Test
+{
+  protected:
+    Gpio()
+    {
+        chip = &own;
+    }
+    ~Gpio() override
+    {
+        chip = nullptr;
+    }
+
+    Chip own;
+    collx_wires wires;
+    char why[512] = "";
+};
+
+TEST_F(Gpio, DoesWithoutInterrupts)
+{
+    ASSERT_EQ(collx_wires_open(&wires, "gpio:/dev/null,out=1,in=2", why, sizeof why), 0) << why;
+    EXPECT_EQ(own.asked,
+              (std::vector<uint64_t>{GPIO_V2_LINE_FLAG_OUTPUT,
+                                     GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
+                                         GPIO_V2_LINE_FLAG_EDGE_FALLING,
+                                     GPIO_V2_LINE_FLAG_INPUT}));
+    const uint64_t start = collx_clock_ns();
+    EXPECT_EQ(wires.ops->wait_edge(wires.port, 20), 0);
+    EXPECT_GE(collx_clock_ns() - start, 19000000u) << "it sleeps instead";
+    collx_wires_close(&wires);
+}
+
+TEST_F(Gpio, SaysWhoHasALine)
+{
+    own.taken = EBUSY;
+    EXPECT_EQ(collx_wires_open(&wires, "gpio:/dev/null,out=1,in=2", why, sizeof why), -EBUSY);
+    EXPECT_NE(std::string(why).find("`gpioinfo` says who has them"), std::string::npos) << why;
+}
+
 /* A file that is no card's would be SIGBUS. */
 TEST_F(Registers, AreInTheFile)
 {
@@ -198,4 +245,28 @@ TEST_F(Registers, AreInTheFile)
     EXPECT_NE(std::string(why).find("is empty"), std::string::npos) << why;
 }
 
+int answer(unsigned long request, void *argument)
+{
+    auto *lines = static_cast<gpio_v2_line_request *>(argument);
+
+    if (request == GPIO_V2_GET_LINE_IOCTL) {
+        const uint64_t flags = lines->config.flags;
+        chip->asked.push_back(flags);
+        errno = flags & GPIO_V2_LINE_FLAG_INPUT ? chip->taken : 0;
+        if (flags & GPIO_V2_LINE_FLAG_EDGE_RISING && !errno)
+            errno = ENXIO;
+        lines->fd = errno ? -1 : eventfd(0, EFD_CLOEXEC);
+    } else {
+        errno = ENOTTY;
+    }
+    return errno ? -1 : 0;
+}
+
 } // namespace
+
+/* The linker puts it in the place of ioctl(). */
+extern "C" int __real_ioctl(int fd, unsigned long request, ...);
+extern "C" int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+    return chip ? answer(request, argument) : __real_ioctl(fd, request, argument);
+}
