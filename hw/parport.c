@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { REGISTERS = 3 }; /* data, status, control: a byte each */
+
 const struct collx_wire_pin collx_parport_pins[] = {
     {"d0", 0, true, false},      {"d1", 1, true, false},        {"d2", 2, true, false},
     {"d3", 3, true, false},      {"d4", 4, true, false},        {"d5", 5, true, false},
@@ -34,21 +36,25 @@ int collx_parport_address(const char *text, unsigned *address, char *why, size_t
 
 int collx_parport_take(unsigned address, char *why, size_t size)
 {
-    char path[64];
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = address, .l_len = REGISTERS};
 
-    snprintf(path, sizeof path, "/run/lock/collx-port-%#x", address);
-    int fd = collx_fd_own(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    /* The lock is on the ports themselves.  A file for it would have to lie where nobody but those
+     * who may use them can make or lock it, or anybody could keep them off. */
+    int fd = collx_fd_own(open("/dev/port", O_RDWR | O_CLOEXEC));
     if (fd < 0) {
         int error = -errno;
-        snprintf(why, size, "cannot make %s, which keeps others off the port: %s", path,
+        snprintf(why, size,
+                 "cannot open /dev/port (%s), where ports are locked: it is for root "
+                 "(CAP_SYS_RAWIO), and x86's; ppdev:/dev/parport0 does without",
                  strerror(-error));
         return error;
     }
     if (fcntl(fd, F_OFD_SETLK, &lock)) {
         close(fd);
-        snprintf(why, size, "the port at %#x is in use by another process; `fuser %s` says which",
-                 address, path);
+        snprintf(why, size,
+                 "the port at %#x is in use by another process; `fuser /dev/port` says which",
+                 address);
         return -EBUSY;
     }
     return fd;

@@ -15,8 +15,8 @@ extern const struct collx_wire_pin collx_parport_pins[];
 /* The address of a port that is addressed: "0x378".  Errors as in struct collx_wire_ops. */
 int collx_parport_address(const char *text, unsigned *address, char *why, size_t size);
 
-/* Take the port at that address for this process alone, whatever driver it uses.  The descriptor to
- * close when done with it, or -errno and a sentence in `why`. */
+/* Take the port at that address for this process alone, whichever of these drivers it uses.  The
+ * descriptor of /dev/port, to close when done with the port, or -errno and a sentence in `why`. */
 int collx_parport_take(unsigned address, char *why, size_t size);
 
 #endif

@@ -1,10 +1,7 @@
 /* A parallel port through /dev/port, for root where port instructions are not to be had. */
 #include "hw/parport.h"
 
-#include "base/fd.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +10,7 @@
 struct collx_port {
     struct collx_wire_spec spec;
     unsigned address;
-    int fd, lock;
+    int fd;
     uint8_t data; /* as it was written last */
 };
 
@@ -28,8 +25,6 @@ static void devport_close(struct collx_port *port)
         return;
     if (port->fd >= 0)
         close(port->fd);
-    if (port->lock >= 0)
-        close(port->lock);
     free(port);
 }
 
@@ -41,18 +36,11 @@ static int devport_open(struct collx_port **port, const struct collx_wire_spec *
 
     if (!new)
         return -ENOMEM;
-    *new = (struct collx_port){.spec = *spec, .fd = -1, .lock = -1};
+    *new = (struct collx_port){.spec = *spec, .fd = -1};
     int error = collx_parport_address(spec->device, &new->address, why, size);
-    if (!error && (new->fd = collx_fd_own(open("/dev/port", O_RDWR | O_CLOEXEC))) < 0) {
-        error = -errno;
-        snprintf(why, size,
-                 "cannot open /dev/port (%s): it is for root (CAP_SYS_RAWIO), and x86's; "
-                 "ppdev:/dev/parport0 does without",
-                 strerror(-error));
-    }
     if (!error) {
-        new->lock = collx_parport_take(new->address, why, size);
-        error = new->lock < 0 ? new->lock : 0;
+        new->fd = collx_parport_take(new->address, why, size);
+        error = new->fd < 0 ? new->fd : 0;
     }
     if (!error) {
         error = one(pread(new->fd, &control, 1, (off_t) new->address + 2));
