@@ -1,19 +1,19 @@
 #include "hw/budget.h"
 
 #include "hw/cgroups.h"
+#include "hw/shm.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 /* The part of a cgroup's memory that is for us is one in so many. */
 enum { CGROUP_PARTS = 8 };
 
 size_t collx_budget_part(size_t size, int members)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = (size_t)members;
+    const size_t all = (size_t)members;
 
-    return ((size + page - 1) / page * page + all - 1) / all;
+    return (collx_page_up(size) + all - 1) / all;
 }
 
 static void look(struct collx_cgroups *at, enum collx_cgroup_version version, void *with)

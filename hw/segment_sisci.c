@@ -1,6 +1,7 @@
 /* Segments of other nodes, mapped through Dolphin's adapters.  A store goes through a stream buffer
  * of the adapter and may be lost; sequences find out. */
 #include "hw/segment.h"
+#include "hw/shm.h"
 #include "hw/sisci.h"
 
 #include "base/clock.h"
@@ -51,14 +52,6 @@ struct collx_remote {
     bool lost;              /* a check failed, which has not been said yet */
     bool down;              /* the sequence has to be started again */
 };
-
-/* Adapters map whole pages. */
-static size_t whole_pages(size_t bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (bytes + page - 1) / page * page;
-}
 
 static int find_node(struct collx_net *net, char *why, size_t size)
 {
@@ -199,7 +192,8 @@ static int sisci_make(struct collx_net *net, size_t bytes, struct collx_export *
         return -ENOMEM;
     }
     new->net = net;
-    unsigned error = make_segment(new, whole_pages(bytes), local, &id);
+    /* Adapters map whole pages. */
+    unsigned error = make_segment(new, collx_page_up(bytes), local, &id);
     if (error) {
         snprintf(why, size, "cannot export %zu bytes of memory through adapter %" PRIu32 ": %s",
                  bytes, net->adapter, collx_sisci_text(error, text, sizeof text));
@@ -289,7 +283,7 @@ static int sisci_connect(struct collx_net *net, const struct collx_seg_address *
         return -ENOMEM;
     }
     new->net = net;
-    unsigned error = connect_segment(new, node, id, whole_pages(bytes));
+    unsigned error = connect_segment(new, node, id, collx_page_up(bytes));
     if (error) {
         snprintf(why, size,
                  "cannot reach segment %u of node %u through adapter %" PRIu32
