@@ -12,13 +12,18 @@
 #define FUNCTION_PREFIX "_SISCI_PUBLIC_FUNC_MT_SCI"
 #define CONSTANT_PREFIX "_SISCI_PUBLIC_CONST_SCI_"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
+/* What has been loaded. */
+struct loaded {
     struct collx_sisci sisci;
     void *library;
-    unsigned users;
     bool guest; /* somebody else in this process has it, too */
-} all;
+};
+
+/* The loader is never asked for anything with the lock held: a thread that loads a library holds
+ * the loader's, and its constructor may be here, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct loaded used;
+static unsigned users;
 
 static const struct {
     unsigned code;
@@ -60,7 +65,7 @@ char *collx_sisci_text(unsigned error, char *text, size_t size)
 /* The first of these that can be loaded, if none is asked for. */
 static const char *const usual[] = {"libsisci.so", "/opt/DIS/lib64/libsisci.so", NULL};
 
-static void *load(const char *path, bool *guest)
+static void *open_library(const char *path, bool *guest)
 {
     const char *const one[] = {path, NULL};
     void *library = NULL, *before = NULL;
@@ -101,13 +106,10 @@ static const char *find_symbols(void *library, struct collx_sisci *sisci)
     return NULL;
 }
 
-static int first(const char *path, char *why, size_t size)
+static int load(const char *path, struct loaded *loaded, char *why, size_t size)
 {
-    unsigned error = 0;
-    char text[80];
-
-    all.library = load(path, &all.guest);
-    if (!all.library) {
+    loaded->library = open_library(path, &loaded->guest);
+    if (!loaded->library) {
         const char *reason = dlerror();
         snprintf(why, size,
                  "cannot load Dolphin's SISCI library: %s; install their software, or set "
@@ -115,54 +117,77 @@ static int first(const char *path, char *why, size_t size)
                  reason ? reason : "no reason given");
         return COLLX_EUNFIT;
     }
-    const char *missing = find_symbols(all.library, &all.sisci);
-    if (missing) {
-        snprintf(why, size,
-                 "the SISCI library has no %s; set COLLX_SISCI_LIBRARY to the path of one that has",
-                 missing);
-    } else {
-        all.sisci.Initialize(0, &error);
-        if (error)
-            snprintf(why, size,
-                     "the SISCI library does not start: %s; its driver has to be loaded, "
-                     "dis_diag shows what is wrong",
-                     collx_sisci_text(error, text, sizeof text));
-    }
-    if (!missing && !error)
+    const char *missing = find_symbols(loaded->library, &loaded->sisci);
+    if (!missing)
         return 0;
-    dlclose(all.library);
-    all.library = NULL;
+    snprintf(why, size,
+             "the SISCI library has no %s; set COLLX_SISCI_LIBRARY to the path of one that has",
+             missing);
     return COLLX_EUNFIT;
+}
+
+static int start(const struct collx_sisci *sisci, char *why, size_t size)
+{
+    unsigned error = 0;
+    char text[80];
+
+    sisci->Initialize(0, &error);
+    if (error)
+        snprintf(why, size,
+                 "the SISCI library does not start: %s; its driver has to be loaded, dis_diag "
+                 "shows what is wrong",
+                 collx_sisci_text(error, text, sizeof text));
+    return error ? COLLX_EUNFIT : 0;
+}
+
+static void unload(void *library)
+{
+    if (library)
+        dlclose(library);
 }
 
 int collx_sisci_acquire(const char *path, const struct collx_sisci **sisci, char *why, size_t size)
 {
+    struct loaded own = {.library = NULL};
     int keep = errno, error = 0;
 
     pthread_mutex_lock(&lock);
-    if (!all.users)
-        error = first(path, why, size);
+    if (!users) {
+        pthread_mutex_unlock(&lock);
+        error = load(path, &own, why, size);
+        pthread_mutex_lock(&lock);
+        /* Unless another thread has been faster, which may be the guest that this one is not. */
+        if (users) {
+            error = 0;
+            used.guest = used.guest && own.guest;
+        } else if (!error && !(error = start(&own.sisci, why, size))) {
+            used = own;
+            own.library = NULL;
+        }
+    }
     if (!error) {
-        all.users++;
-        *sisci = &all.sisci;
+        users++;
+        *sisci = &used.sisci;
     }
     pthread_mutex_unlock(&lock);
+    unload(own.library);
     errno = keep;
     return error;
 }
 
 void collx_sisci_release(void)
 {
+    void *library = NULL;
     int keep = errno;
 
     pthread_mutex_lock(&lock);
-    if (!--all.users) {
+    if (!--users) {
         /* It would end what others in this process do with it: an MPI library, for instance. */
-        if (!all.guest)
-            all.sisci.Terminate();
-        dlclose(all.library);
-        all.library = NULL;
+        if (!used.guest)
+            used.sisci.Terminate();
+        library = used.library;
     }
     pthread_mutex_unlock(&lock);
+    unload(library);
     errno = keep;
 }

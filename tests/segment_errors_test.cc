@@ -12,8 +12,17 @@ extern "C" {
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
+
+/* What tests/constructor.c runs while it is loaded. */
+static std::function<void()> now_in_constructor;
+extern "C" __attribute__((visibility("default"))) void in_constructor()
+{
+    now_in_constructor();
+}
 
 namespace
 {
@@ -54,6 +63,36 @@ TEST_F(Alone, SymbolIsMissing)
     /* And can be opened with the right one afterwards. */
     EXPECT_EQ(open("sisci"), 0) << why;
     ops->close(net);
+}
+
+/* The loader's lock is held there, for which a thread waits that loads the library, too. */
+TEST_F(Alone, LibraryOfAConstructor)
+{
+    auto acquire = [] {
+        const collx_sisci *sisci = nullptr;
+        char why[512] = "";
+        EXPECT_EQ(collx_sisci_acquire(COLLX_TEST_SISCI, &sisci, why, sizeof why), 0) << why;
+        EXPECT_NE(sisci, nullptr);
+    };
+    std::thread other;
+
+    set({});
+    std::vector<std::string> before = open_things();
+    now_in_constructor = [&] {
+        other = std::thread(acquire);
+        usleep(200000);
+        acquire();
+    };
+    alarm(30);
+    void *library = dlopen(COLLX_TEST_CONSTRUCTOR, RTLD_NOW);
+    ASSERT_NE(library, nullptr) << dlerror();
+    other.join();
+    alarm(0);
+    dlclose(library);
+    collx_sisci_release();
+    collx_sisci_release();
+    EXPECT_EQ(dlopen(COLLX_TEST_SISCI, RTLD_NOW | RTLD_NOLOAD), nullptr);
+    EXPECT_EQ(open_things(), before);
 }
 
 TEST_F(Alone, AdapterIsMissing)
