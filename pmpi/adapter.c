@@ -1,12 +1,11 @@
 /* What the door opens: the adapter of one MPI implementation. */
-#include "algorithms/seg_retired.h"
 #include "base/clock.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
-#include "pmpi/messages.h"
+#include "pmpi/lifetime.h"
 #include "pmpi/trace.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ static void report(const char *message)
 
 static void begin(void)
 {
-    collx_comms_begin();
+    collx_world_begun();
     collx_setup_begin();
     collx_trace_begin();
 }
@@ -44,25 +43,12 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
     return error;
 }
 
-/* The last of MPI_COMM_WORLD and the sessions has ended. */
-static void end(void)
-{
-    collx_comms_forget();
-    collx_seg_retired_finish();
-    collx_trace_end();
-}
-
 static int finalize(void)
 {
+    collx_world_ending();
     int error = pmpi.Finalize();
-
-    if (error)
-        return error;
-    if (atomic_load(&collx_sessions))
-        collx_messages_end(false); /* MPI goes on, and what sessions have is ours to free again */
-    else
-        end();
-    return MPI_SUCCESS;
+    collx_ended();
+    return error;
 }
 
 /* MPI_Session is unknown to an MPI of version 3; the handles pass through as words. */
@@ -73,9 +59,8 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
     int error = real(info, handler, session);
 
     if (!error) {
-        atomic_fetch_add(&collx_sessions, 1);
+        collx_session_begun();
         collx_trace_began(collx_clock_ns());
-        collx_messages_end(false);
     }
     return error;
 }
@@ -83,16 +68,12 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
 static int session_finalize(void *session)
 {
     int (*real)(void *) = (int (*)(void *))collx_door.real[COLLX_ENTRY_Session_finalize];
-    bool last = atomic_load(&collx_sessions) == 1 && !collx_world_up();
 
-    if (last)
-        collx_comms_finish();
+    collx_session_ending();
     int error = real(session);
     if (error)
-        return error;
-    atomic_fetch_sub(&collx_sessions, 1);
-    if (last)
-        end();
+        collx_session_begun();
+    collx_ended();
     return error;
 }
 

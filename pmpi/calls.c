@@ -1,5 +1,6 @@
 #include "pmpi/calls.h"
 
+#include "pmpi/lifetime.h"
 #include "pmpi/trace.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"

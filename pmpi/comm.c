@@ -4,7 +4,6 @@
 #include "pmpi/calls.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
-#include "pmpi/rma.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
 
@@ -277,32 +276,8 @@ bool collx_world_has(const struct collx_comm *comm)
     return all;
 }
 
-atomic_int collx_sessions;
-
-/* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
- * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
-static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)comm, (void)key, (void)value, (void)extra;
-    collx_messages_end(true);
-    collx_rma_end();
-    if (!atomic_load(&collx_sessions))
-        collx_comms_finish();
-    return MPI_SUCCESS;
-}
-
-void collx_comms_begin(void)
-{
-    int key;
-
-    collx_messages_end(false);
-    if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
-        pmpi.Comm_set_attr(MPI_COMM_SELF, key, NULL);
-}
-
 void collx_comms_finish(void)
 {
-    collx_messages_end(true);
     collx_self_finish();
     /* The last session may take the key with it.  A later one makes its own. */
     pthread_mutex_lock(&key_lock);

@@ -138,8 +138,6 @@ int collx_world_rank(const struct collx_comm *comm);
  * if some have been started by MPI_Comm_spawn since, or have come by MPI_Comm_connect.  Local. */
 bool collx_world_has(const struct collx_comm *comm);
 
-/* MPI has been initialised (not only a session): see to it that the end of it is seen.  Local. */
-void collx_comms_begin(void);
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
  * communicators is freed with them. */
 void collx_comms_finish(void);
@@ -148,8 +146,6 @@ void collx_comms_forget(void);
 /* MPI_COMM_WORLD can be used: not before MPI_Init, not after MPI_Finalize, not with sessions alone.
  */
 bool collx_world_up(void);
-/* Sessions that are open. */
-extern atomic_int collx_sessions;
 
 /* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
  * its slots, if any of the ranks says that it is `due`.  Collective.  Afterwards its slots are

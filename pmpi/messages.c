@@ -10,8 +10,9 @@
 
 enum { TAG = 0, POLLS = 64 };
 
-/* While MPI_Finalize deletes what hangs on communicators, none must be freed any more. */
-static atomic_bool ending;
+/* While MPI_Finalize deletes what hangs on communicators, none must be freed any more.  Of the
+ * thread that called it: another one may have a session. */
+static _Thread_local bool ending;
 
 int collx_messages_open(struct collx_comm *comm)
 {
@@ -127,7 +128,7 @@ int collx_messages_transfer(void *ctx, const struct collx_message *messages, int
 
 void collx_messages_close(struct collx_comm *comm)
 {
-    if (comm->has_messages && !atomic_load(&ending))
+    if (comm->has_messages && !ending)
         pmpi.Comm_free(&comm->messages);
     comm->has_messages = false;
     free(comm->request);
@@ -137,5 +138,5 @@ void collx_messages_close(struct collx_comm *comm)
 
 void collx_messages_end(bool now)
 {
-    atomic_store(&ending, now);
+    ending = now;
 }

@@ -21,7 +21,7 @@ int collx_messages_transfer(void *ctx, const struct collx_message *messages, int
 /* comm's communicator is being freed, by all its ranks.  May be called where there is none. */
 void collx_messages_close(struct collx_comm *comm);
 
-/* MPI is about to end, and frees by itself what is left; or it has begun anew. */
+/* This thread is about to end MPI, which frees by itself what is left; or has done so. */
 void collx_messages_end(bool ending);
 
 #endif

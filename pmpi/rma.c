@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "hw/shm.h"
 #include "pmpi/agree.h"
+#include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 
 #include <errno.h>

@@ -31,6 +31,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/gpu.h"
 #include "pmpi/lend.h"
+#include "pmpi/lifetime.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
 #include "pmpi/rma.h"

@@ -547,6 +547,24 @@ def two_sessions(folder):
     check(sum(calls.values()) == 2 * 166 * RANKS, f"calls are missing from the trace: {calls}")
 
 
+def while_a_session_ends(case, used):
+    """What begins or ends meanwhile on another thread finds all in place, and the last of them closes
+    the trace."""
+
+    def run_case(folder):
+        library = build / "tests" / "programs" / f"libmpi.so.slow-end-{mpi_name}"
+        if job(case, {"LD_PRELOAD": library}, with_collx=False).code:
+            raise Skip("this MPI library cannot do it, without collx either")
+        result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}"}, case, with_collx=False)
+        good(result).expect_quiet()
+        # Each time 16 calls until it is set up, and 50 rounds of three.
+        check(sum(calls.values()) == used * 166 * RANKS, f"calls are missing from the trace: {calls}")
+        ranks = Report(build, folder / "trace").json["ranks"]
+        check(all(rank["complete"] for rank in ranks), f"the trace was not closed: {ranks}")
+
+    return run_case
+
+
 def begins_again(folder):
     """One trace of a process, whatever began and ended in it."""
     if job("begins-again", with_collx=False).code:
@@ -663,6 +681,9 @@ main([
     ("sessions", simple("sessions")),
     ("sessions of two threads at once", two_sessions),
     ("a session of two threads, one in a constructor", constructor(2, name="constructor-session")),
+    ("a session begins while the last one ends", while_a_session_ends("session-meanwhile", 3)),
+    ("MPI_Init while the last session ends", while_a_session_ends("init-meanwhile", 3)),
+    ("MPI_Finalize while the last session ends", while_a_session_ends("finalize-meanwhile", 2)),
     ("MPI begins again", begins_again),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", lonely_error),

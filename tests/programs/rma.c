@@ -7,6 +7,7 @@
 #include "tests/programs/check.h"
 
 #include "base/error.h"
+#include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
 #include "pmpi/rma.h"
 
@@ -366,7 +367,7 @@ int main(int argc, char **argv)
     CHECK(argc >= 2 && size <= 32);
     if (argc > 2)
         rounds = (uint32_t)atoi(argv[2]);
-    collx_comms_begin();
+    collx_world_begun();
     if (collx_self_init(MPI_COMM_WORLD))
         return 1;
     if (!strcmp(argv[1], "rules"))

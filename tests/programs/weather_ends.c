@@ -3,6 +3,7 @@
 #include "tests/programs/weather.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,6 +11,18 @@
 /* Open MPI 5 has them, and MPI 3.1 otherwise. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_SESSIONS
+
+static MPI_Session session_with_threads(void)
+{
+    MPI_Session session;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
+    MPI_Info_free(&info);
+    return session;
+}
 
 static MPI_Comm comm_of(MPI_Session session, const char *name)
 {
@@ -103,14 +116,9 @@ static void sessions(void)
 static void constructor_session(void)
 {
 #ifdef HAS_SESSIONS
-    MPI_Session session;
-    MPI_Info info;
+    MPI_Session session = session_with_threads();
     MPI_Comm comm[2];
 
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
-    CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
-    MPI_Info_free(&info);
     for (int i = 0; i < 2; i++)
         comm[i] = comm_of(session, i ? "outside" : "inside");
     MPI_Comm_rank(comm[0], &rank);
@@ -310,17 +318,11 @@ static void *rounds_of_another_thread(void *comm)
 static void session_used_meanwhile(void)
 {
 #ifdef HAS_SESSIONS
-    MPI_Session session;
-    MPI_Info info;
-    MPI_Comm comm;
+    MPI_Session session = session_with_threads();
+    MPI_Comm comm = comm_of(session, "collx");
     pthread_t other;
     int provided;
 
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
-    CHECK(!MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
-    MPI_Info_free(&info);
-    comm = comm_of(session, "collx");
     MPI_Comm_rank(comm, &rank);
     CHECK(!pthread_create(&other, NULL, rounds_of_another_thread, &comm));
     usleep(500000);
@@ -329,6 +331,105 @@ static void session_used_meanwhile(void)
     finish();
     MPI_Comm_free(&comm);
     CHECK(!MPI_Session_finalize(&session));
+#else
+    puts("skip");
+#endif
+}
+
+#ifdef HAS_SESSIONS
+static MPI_Session slow_session;
+static pthread_t slow_thread;
+static sem_t slow_begun, slow_may_end;
+
+/* slow_end.c calls this where MPI_Session_finalize begins. */
+void session_ends(void);
+void session_ends(void)
+{
+    sem_post(&slow_begun);
+    sem_wait(&slow_may_end);
+}
+
+static void start_with_threads(void)
+{
+    int level;
+
+    CHECK(!MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+
+static void *end_slowly(void *session)
+{
+    CHECK(!MPI_Session_finalize(session));
+    return NULL;
+}
+
+/* Another thread ends a session that has been used, until let_it_end(). */
+static void begin_to_end(void)
+{
+    MPI_Comm comm;
+
+    slow_session = session_with_threads();
+    comm = comm_of(slow_session, "slow");
+    MPI_Comm_rank(comm, &rank);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    CHECK(!pthread_create(&slow_thread, NULL, end_slowly, &slow_session));
+    sem_wait(&slow_begun);
+}
+
+static void let_it_end(void)
+{
+    sem_post(&slow_may_end);
+    CHECK(!pthread_join(slow_thread, NULL));
+}
+#endif
+
+static void session_meanwhile(void)
+{
+#ifdef HAS_SESSIONS
+    MPI_Session session;
+    MPI_Comm comm;
+
+    begin_to_end();
+    session = session_with_threads();
+    comm = comm_of(session, "meanwhile");
+    rounds(comm, 50);
+    let_it_end();
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    sem_post(&slow_may_end); /* the other one */
+    CHECK(!MPI_Session_finalize(&session));
+    if (rank == 0)
+        printf("good\n");
+#else
+    puts("skip");
+#endif
+}
+
+static void init_meanwhile(void)
+{
+#ifdef HAS_SESSIONS
+    begin_to_end();
+    start_with_threads();
+    rounds(MPI_COMM_WORLD, 50);
+    let_it_end();
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+#else
+    puts("skip");
+#endif
+}
+
+static void finalize_meanwhile(void)
+{
+#ifdef HAS_SESSIONS
+    start_with_threads();
+    rounds(MPI_COMM_WORLD, 50);
+    begin_to_end();
+    MPI_Finalize();
+    let_it_end();
+    if (rank == 0)
+        printf("good\n");
 #else
     puts("skip");
 #endif
@@ -350,5 +451,8 @@ const struct weather weather_ends[] = {
     {"session-outlives", session_outlives},
     {"session-used-late", session_used_late},
     {"session-used-meanwhile", session_used_meanwhile},
+    {"session-meanwhile", session_meanwhile},
+    {"init-meanwhile", init_meanwhile},
+    {"finalize-meanwhile", finalize_meanwhile},
     {0},
 };

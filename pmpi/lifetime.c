@@ -1,0 +1,103 @@
+#include "pmpi/lifetime.h"
+
+#include "algorithms/seg_retired.h"
+#include "pmpi/comm.h"
+#include "pmpi/messages.h"
+#include "pmpi/rma.h"
+#include "pmpi/trace.h"
+
+#include <pthread.h>
+
+atomic_int collx_sessions;
+
+/* Guards what follows: who begins comes before or after all that an end does.  Never held while MPI
+ * itself begins or ends, which may take until other ranks do, by what another thread does there.
+ * MPI may hold a lock of its own when it calls world_ends(); who else calls MPI with this one held
+ * does so where nothing is open, and then nobody is in there. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static enum { UNSEEN, OPEN, GONE } world; /* MPI has one in the life of a process */
+static int ending;                        /* calls under way that end it, or a session */
+
+/* Those of this thread: MPI_Finalize may call what ends a session. */
+static _Thread_local int own;
+
+/* MPI_COMM_WORLD may have come up past collx. */
+static bool is_open(void)
+{
+    return atomic_load(&collx_sessions) || world == OPEN || (world == UNSEEN && collx_world_up());
+}
+
+/* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
+ * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
+static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    collx_messages_end(true);
+    collx_rma_end();
+    pthread_mutex_lock(&lock);
+    world = GONE;
+    if (!is_open())
+        collx_comms_finish();
+    pthread_mutex_unlock(&lock);
+    return MPI_SUCCESS;
+}
+
+void collx_world_begun(void)
+{
+    int key;
+
+    pthread_mutex_lock(&lock);
+    world = OPEN;
+    pthread_mutex_unlock(&lock);
+    if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
+        pmpi.Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+void collx_session_begun(void)
+{
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&collx_sessions, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+void collx_world_ending(void)
+{
+    own++;
+    pthread_mutex_lock(&lock);
+    ending++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Counted down before it ends: of two that end at a time one is the last, and what begins
+ * meanwhile is another one. */
+void collx_session_ending(void)
+{
+    own++;
+    collx_messages_end(true);
+    pthread_mutex_lock(&lock);
+    ending++;
+    atomic_fetch_sub(&collx_sessions, 1);
+    if (!is_open())
+        collx_comms_finish();
+    pthread_mutex_unlock(&lock);
+}
+
+/* The last of all has ended. */
+static void end(void)
+{
+    collx_messages_end(true);
+    collx_comms_forget();
+    collx_seg_retired_finish();
+    collx_trace_end();
+}
+
+void collx_ended(void)
+{
+    pthread_mutex_lock(&lock);
+    /* One that is still ending may still delete what hangs on communicators. */
+    if (!--ending && !is_open())
+        end();
+    pthread_mutex_unlock(&lock);
+    if (!--own)
+        collx_messages_end(false);
+}

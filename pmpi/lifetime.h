@@ -1,0 +1,25 @@
+/* Who has MPI open: MPI_COMM_WORLD and the sessions, which begin and end on any thread.
+ *
+ * What collx has of MPI for itself goes before the last of them ends, and what it knows of
+ * communicators after that.  One that begins meanwhile, on another thread, keeps what it finds, or
+ * comes when all has gone.
+ */
+#ifndef COLLX_LIFETIME_H
+#define COLLX_LIFETIME_H
+
+#include <stdatomic.h>
+
+/* Sessions that are open. */
+extern atomic_int collx_sessions;
+
+/* MPI_Init has gone well, or MPI_Session_init.  Before anything is set up for it.  Local. */
+void collx_world_begun(void);
+void collx_session_begun(void);
+
+/* MPI_Finalize is about to be called, or MPI_Session_finalize.  Local. */
+void collx_world_ending(void);
+void collx_session_ending(void);
+/* And has returned; where a session could not be ended it has begun again before.  Local. */
+void collx_ended(void);
+
+#endif
