@@ -75,6 +75,9 @@
 #endif
 
     .text
+    .globl collx_entries, collx_entries_end
+    .hidden collx_entries, collx_entries_end
+collx_entries:
     .set index, 0
 #define ENTRY(Name)                                                                                \
     JUMP(MPI_##Name, collx_mpi_table)                                                              \
@@ -84,6 +87,7 @@
     .set index, index + 1;
 #include "base/entries.def"
 #undef ENTRY
+collx_entries_end:
 
 RESOLVE(resolve_mpi, collx_mpi_table)
 RESOLVE(resolve_pmpi, collx_pmpi_table)

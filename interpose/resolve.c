@@ -9,7 +9,8 @@
  *   4. see for each MPI_X whether a tool was loaded behind us; if so MPI_X goes to the tool, whose
  *      PMPI_X comes back to be routed, and otherwise straight to where PMPI_X goes.
  *
- * What stands in for MPI in a program of one process, and has MPI_X alone, is left alone.
+ * What stands in for MPI in a program of one process, and has MPI_X alone, is left alone, whatever
+ * scope it was loaded into.
  */
 #include "base/door.h"
 #include "base/folder.h"
@@ -29,6 +30,9 @@
 /* entry.S jumps through these. */
 extern void *collx_mpi_table[COLLX_ENTRIES], *collx_pmpi_table[COLLX_ENTRIES];
 
+/* Where the entries are. */
+extern const char collx_entries[], collx_entries_end[];
+
 /* Called by entry.S. */
 void collx_resolve(void);
 
@@ -38,7 +42,8 @@ static const char *const names[COLLX_ENTRIES] = {
 #undef ENTRY
 };
 
-static void *mpi; /* NULL: none was found */
+static void *mpi;                /* NULL: none was found */
+static void *behind = RTLD_NEXT; /* where to look for what it has not */
 static void *real[COLLX_ENTRIES];
 static void *route[COLLX_ENTRIES];
 static char folder[4096];
@@ -68,12 +73,6 @@ static int missing(void)
     return 16; /* MPI_ERR_OTHER or a neighbour of it: anything but MPI_SUCCESS */
 }
 
-/* Loaded objects that are called like an MPI library. */
-struct candidates {
-    int count;
-    char name[16][4096];
-};
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -90,35 +89,81 @@ static bool is_usual(const char *name)
     return !strncmp(file, "libmpi.so", 9) || !strncmp(file, "libmpich.so", 11);
 }
 
-/* Only takes names down: the loader holds a lock meanwhile, under which dlopen() could meet another
- * thread's dlopen() in the opposite order. */
-static int note_candidate(struct dl_phdr_info *object, size_t size, void *context)
+static bool is_called_mpi(const char *name)
 {
-    struct candidates *all = context;
-
-    (void)size;
-    if (!strncmp(base_name(object->dlpi_name), "libmpi", 6))
-        snprintf(all->name[all->count++], sizeof *all->name, "%s", object->dlpi_name);
-    return all->count == sizeof all->name / sizeof *all->name;
+    return !strncmp(base_name(name), "libmpi", 6);
 }
 
-static void *find_mpi(void)
+static bool is_library(const char *name)
 {
-    static struct candidates all;
+    return *name; /* the program itself has none */
+}
 
-    dl_iterate_phdr(note_candidate, &all);
-    for (int i = 0; i < 2 * all.count; i++) {
-        const char *name = all.name[i % all.count];
-        if (is_usual(name) != (i < all.count))
-            continue;
+/* The function in `handle`, or in what that needs; NULL: it has none, or that is our own. */
+static void *look_up(void *handle, const char *name)
+{
+    const char *found = dlsym(handle, name);
+
+    return found >= collx_entries && found < collx_entries_end ? NULL : (void *)found;
+}
+
+static bool is_mpi(void *handle)
+{
+    return look_up(handle, "PMPI_Get_library_version");
+}
+
+static bool has_any(void *handle)
+{
+    for (int i = 0; i < COLLX_ENTRIES; i++)
+        if (look_up(handle, names[i] + 1))
+            return true;
+    return false;
+}
+
+/* The loaded object of that number among those that are called so. */
+struct search {
+    bool (*is_called_so)(const char *name);
+    int number;
+    char name[4096];
+};
+
+/* Only takes the name down: the loader holds a lock meanwhile, under which dlopen() could meet
+ * another thread's dlopen() in the opposite order. */
+static int note_name(struct dl_phdr_info *object, size_t size, void *context)
+{
+    struct search *search = context;
+
+    (void)size;
+    if (!search->is_called_so(object->dlpi_name) || search->number--)
+        return 0;
+    snprintf(search->name, sizeof search->name, "%s", object->dlpi_name);
+    return 1;
+}
+
+/* The first loaded object that is called so and has what it takes. */
+static void *find_loaded(bool (*is_called_so)(const char *name), bool (*has_it)(void *handle))
+{
+    struct search search = {.is_called_so = is_called_so};
+
+    for (int i = 0; search.number = i, dl_iterate_phdr(note_name, &search); i++) {
         /* Already loaded: this only takes a handle of it, whatever scope it was loaded into. */
-        void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        if (handle && dlsym(handle, "PMPI_Get_library_version"))
+        void *handle = dlopen(search.name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle && has_it(handle))
             return handle;
         if (handle)
             dlclose(handle);
     }
     return NULL;
+}
+
+/* For where there is no MPI library.  Extension modules of Python, and all that comes with them,
+ * are loaded with RTLD_LOCAL, where RTLD_NEXT does not look. */
+static void find_stand_in(void)
+{
+    void *found = has_any(RTLD_NEXT) ? NULL : find_loaded(is_library, has_any);
+
+    if (found)
+        behind = found;
 }
 
 /* Libraries of the ABI that MPI 5 standardizes come beside those of their family's own, under names
@@ -228,52 +273,50 @@ static void load_adapter(void)
  * by dladdr(), which reads the MPI library's whole symbol table for each address. */
 static void *tool_behind(const char *name)
 {
-    void *next = dlsym(RTLD_NEXT, name);
+    void *next = look_up(behind, name);
 
     return mpi && next == dlsym(mpi, name) ? NULL : next;
 }
 
-/* Whether a library behind us has an MPI_X without its PMPI_X, as those do that come with solvers
- * for programs of one process. */
-static bool has_stand_in(void)
+/* Let the entries jump to where `route` says.  Returns whether a library behind us has an MPI_X
+ * without its PMPI_X, as those do that come with solvers for programs of one process. */
+static bool fill_tables(void)
 {
-    for (int i = 0; i < COLLX_ENTRIES; i++)
-        if (!real[i] && dlsym(RTLD_NEXT, names[i] + 1))
-            return true;
-    return false;
-}
+    bool stands_in = false;
 
-/* Let the entries jump to where `route` says. */
-static void fill_tables(void)
-{
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
         /* Without a PMPI_X the next MPI_X is all that there is, whosever it may be. */
-        void *next = real[i] ? tool_behind(names[i] + 1) : dlsym(RTLD_NEXT, names[i] + 1);
+        void *next = real[i] ? tool_behind(names[i] + 1) : look_up(behind, names[i] + 1);
 
+        stands_in = stands_in || (next && !real[i]);
         /* Release: a thread that jumps here without having passed our lock sees all that the
          * adapter has set up.  (Its jump depends on the address loaded.) */
         __atomic_store_n(&collx_pmpi_table[i], to, __ATOMIC_RELEASE);
         __atomic_store_n(&collx_mpi_table[i], next ? next : to, __ATOMIC_RELEASE);
     }
+    return stands_in;
 }
 
 static void resolve(void)
 {
-    mpi = find_mpi();
+    mpi = find_loaded(is_usual, is_mpi);
+    if (!mpi)
+        mpi = find_loaded(is_called_mpi, is_mpi);
+    if (!mpi)
+        find_stand_in();
     collx_folder_of((void *)collx_resolve, folder, sizeof folder);
     for (int i = 0; i < COLLX_ENTRIES; i++) {
-        real[i] = mpi ? dlsym(mpi, names[i]) : dlsym(RTLD_NEXT, names[i]);
+        real[i] = look_up(mpi ? mpi : behind, names[i]);
         route[i] = real[i];
     }
     if (mpi)
         load_adapter();
-    else if (!has_stand_in())
+    if (!fill_tables() && !mpi)
         warn(
             "an MPI function was called, but no MPI shared library is loaded (is the program "
             "linked with a static one, or with -lcollx but without -Wl,--no-as-needed before it?); "
             "it runs without collx");
-    fill_tables();
 }
 
 void collx_resolve(void)

@@ -98,6 +98,19 @@ sys.exit(any(barrier(ctypes.c_void_p(0x101)) for _ in range(2000)))
     check(len(said) == 1 and "standard ABI" in said[0] and "without collx" in said[0], result.err)
 
 
+def alone_in_python(module):
+    """Python loads what it calls, and what that needs, for nobody else to see."""
+    path = build / "tests" / "programs" / module
+    command = ["/usr/bin/python3", "-c",
+               f"import ctypes, sys; sys.exit(ctypes.CDLL('{path}').main(0, None))"]
+
+    def case(folder):
+        run(command).expect().expect_quiet()  # where collx is linked in it is there without our doing
+        unchanged(command)(folder)
+
+    return case
+
+
 cases = [
     ("true", unchanged(["true"])),
     ("false", unchanged(["false"])),
@@ -106,6 +119,8 @@ cases = [
     ("git", unchanged(["git", "--version"])),
     ("ssh", unchanged(["ssh", "-V"])),
     ("a program with what stands in for MPI", unchanged([str(build / "tests/programs/alone")])),
+    ("a module with what stands in for MPI", alone_in_python("alone_module.so")),
+    ("a module with what stands in for MPI, linked with collx", alone_in_python("alone_linked.so")),
 ]
 for launcher in launchers:
     name = Path(launcher).name

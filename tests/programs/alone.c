@@ -1,11 +1,12 @@
-/* A program of one process that is linked with what stands in for MPI there (stand_in.c). */
+/* A program of one process, or a module of one, that is linked with what stands in for MPI there
+ * (stand_in.c). */
 #include <stdio.h>
 
 int MPI_Init(int *argc, char ***argv);
 int MPI_Allreduce(const void *in, void *out, int count, int type, int op, int comm);
 int MPI_Finalize(void);
 
-int main(int argc, char **argv)
+__attribute__((visibility("default"))) int main(int argc, char **argv)
 {
     const int in[] = {6, 7};
     int out[] = {0, 0};
