@@ -2,6 +2,7 @@
 # What scripts/build, scripts/test and scripts/demo share: sourced, never run.
 #
 #   collx_options "$@"   understands --help and -y; the rest is left in collx_rest
+#   collx_preloads       for what sets LD_PRELOAD: the checkout has to be where that works
 #   collx_setup          installs what is missing of scripts/packages
 #   collx_configure DIR [OPTION...]   sets up the build folder DIR if need be
 #   collx_build DIR [OPTION...]   does so, and builds
@@ -41,6 +42,12 @@ collx_options() {
 # For scripts that take nothing else.
 collx_no_rest() {
     ((${#collx_rest[@]} == 0)) || collx_die "do not know '${collx_rest[0]}'; try --help"
+}
+
+# The loader ignores what it cannot load: programs would run without collx, and be measured.
+collx_preloads() {
+    [[ $collx_root != *[[:space:]:]* ]] ||
+        collx_die "LD_PRELOAD cannot name a path with blanks or colons: move the checkout from '$collx_root'"
 }
 
 # The packages of the list that are not installed, one a line.
