@@ -13,6 +13,7 @@ struct collx_cell {
     uint32_t line; /* of the collector */
     uint64_t calls, time_ns;
     uint64_t matched, matched_ns, wait_ns, last;
+    double turns; /* of `last`, if all ranks of each communicator were last equally often */
     uint64_t completed, flight_ns;
 };
 

@@ -124,6 +124,7 @@ static void settle(struct collx_summary *summary, const struct meeting *meeting)
         cell->matched++;
         cell->matched_ns += time;
         cell->wait_ns += wait;
+        cell->turns += 1.0 / meeting->arrived;
         rank->matched++;
         rank->wait_ns += wait;
         summary->matched++;

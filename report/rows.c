@@ -159,6 +159,7 @@ done:
 struct share {
     uint32_t calls_of; /* rank + 1 that this is about */
     uint64_t time_ns, matched, last;
+    double turns;
 };
 
 static void add_rank(const struct collx_file *file, uint32_t rank, const uint32_t *row_of,
@@ -176,6 +177,7 @@ static void add_rank(const struct collx_file *file, uint32_t rank, const uint32_
         share->time_ns += cell->time_ns;
         share->matched += cell->matched;
         share->last += cell->last;
+        share->turns += cell->turns;
         row->calls += cell->calls;
         row->time_ns += cell->time_ns;
         row->matched += cell->matched;
@@ -196,6 +198,7 @@ static void add_rank(const struct collx_file *file, uint32_t rank, const uint32_
         if (share->last > row->last) {
             row->last = share->last;
             row->last_of = share->matched;
+            row->turns = share->turns;
             row->rank_last = rank;
         }
     }

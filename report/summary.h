@@ -89,6 +89,7 @@ struct collx_row {
     uint64_t matched_ns;    /* time in them */
     uint64_t wait_ns;       /* of that, before the last rank had arrived */
     uint64_t last, last_of; /* in `last` of its `last_of` matched calls rank_last was the last */
+    double turns;           /* how often it would have been, if it were each rank's turn alike */
     uint32_t rank_last;     /* the one that was last most often; index into summary.ranks */
     uint64_t completed, flight_ns; /* nonblocking: seen to be over; from begin to that, together */
 };

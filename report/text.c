@@ -3,6 +3,7 @@
 #include "report/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -326,6 +327,13 @@ static void print_paragraph(FILE *out, const char *text)
     putc('\n', out);
 }
 
+/* Whether somebody was last twice as often as was its turn: one that is slow, and not just anybody.
+ * Of two ranks that would be always; three calls of four will do. */
+static bool is_one_late(const struct collx_row *row)
+{
+    return (double)row->last >= fmin(2 * row->turns, 0.75 * (double)row->last_of);
+}
+
 /* In words, about the collective that costs most. */
 static int print_insight(FILE *out, const struct collx_summary *summary)
 {
@@ -339,18 +347,16 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
     const struct collx_row *row = &rows[0];
     double wait = percent(row->wait_ns, row->matched_ns);
     double late = percent(row->last, row->last_of);
-    /* More often than twice its turn: somebody is slow, and not just anybody. */
-    bool same = row->ranks > 2 ? late >= 200.0 / row->ranks : late >= 75;
 
     int length = snprintf(text, sizeof text, "%.0f%% of the time in collectives is %s.",
                           percent(row->time_ns, summary->time_ns),
                           collx_mpi_name(row->key.kind, row->key.form));
     char *more = text + length;
     size_t room = sizeof text - (size_t)length;
-    if (row->matched && wait >= 25 && same)
+    if (row->matched && wait >= 25 && is_one_late(row))
         snprintf(
             more, room,
-            " %.0f%% of that was waiting for the last rank; rank %d was last in %.0f%% of the "
+            " %.0f%% of that was waiting for the last rank; rank %d was last in %.0f%% of its "
             "calls. What that rank does before them is worth a look: faster collectives do not "
             "shorten these waits.",
             wait, summary->ranks[row->rank_last].number, late);

@@ -255,7 +255,7 @@ TEST(Report, TextSaysWhatToThinkOfIt)
          {"2 ranks on 1 node", "Test MPI 1.0", "24 collective calls", "43%", "Allreduce", "≤ 8 B",
           "COMM_WORLD", "pmpi (warm-up)", "1 rank ×2", "Memory that ranks share", "293.0 KiB",
           "of the time in collectives is MPI_Allreduce. 43% of that was waiting for the last rank;",
-          "1 was last in 100% of the calls.", "take 0.7% of the run time"})
+          "1 was last in 100% of its calls.", "take 0.7% of the run time"})
         EXPECT_NE(run.out.find(part), std::string::npos) << part << " in:\n" << run.out;
     std::istringstream lines(run.out);
     for (std::string line; std::getline(lines, line);) {
@@ -263,6 +263,57 @@ TEST(Report, TextSaysWhatToThinkOfIt)
         for (unsigned char c : line)
             width += (c & 0xc0) != 0x80;
         EXPECT_LE(width, 120u) << line;
+    }
+}
+
+// Calls of 1000 us, all of it waiting for whom `last` names: of the n-th call of a communicator.
+void record_meetings(uint32_t comm, int rank, int calls, uint64_t &t,
+                     const std::function<int(int)> &last)
+{
+    for (int i = 0; i < calls; i++, t += 2000000)
+        trace_event(COLLX_ALLREDUCE, comm, (uint32_t)i, t + (rank == last(i) ? 990000 : 0),
+                    t + 1000000);
+}
+
+// In pairs everybody is last in half of the calls, however many ranks there are, and the same ranks
+// may meet in a larger communicator as well.
+TEST(Report, NobodyIsBlamedForItsTurn)
+{
+    TraceFolder folder;
+    for (int rank = 0; rank < 8; rank++)
+        record(folder, rank, 8, [rank] {
+            uint64_t t = start_ns;
+            uint32_t world = trace_comm(1, rank, 8, "MPI_COMM_WORLD");
+            record_meetings(world, rank, 160, t, [](int i) { return i % 8; });
+            uint32_t pair = trace_comm(2u + (unsigned)rank / 2, rank % 2, 2, "");
+            if (rank < 2)
+                record_meetings(pair, rank, 160, t, [](int i) { return i % 2; });
+        });
+    EXPECT_EQ(csv(report(folder, "-f csv --by collective " + folder.path).out)[0]["last_count"],
+              "100");
+    Result run = report(folder, folder.path);
+    EXPECT_NE(run.out.find("takes unequal time"), std::string::npos) << run.out;
+}
+
+TEST(Report, WhoIsLateMoreOftenIsNamed)
+{
+    for (int size : {2, 8}) {
+        TraceFolder folder;
+        for (int rank = 0; rank < 8; rank++)
+            record(folder, rank, 8, [rank, size] {
+                uint64_t t = start_ns;
+                uint32_t comm = trace_comm(2u + (unsigned)(rank / size), rank % size, size, "");
+                // The first of them each second time, and of two as often as that again.
+                record_meetings(comm, rank, 160, t, [rank, size](int i) {
+                    int first = rank - rank % size;
+                    return i % 2 || (size == 2 && i % 4) ? first : first + 1 + i / 2 % (size - 1);
+                });
+            });
+        Result run = report(folder, folder.path);
+        EXPECT_NE(
+            run.out.find(size == 2 ? "rank 0 was last in 75% of" : "rank 0 was last in 50% of"),
+            std::string::npos)
+            << run.out;
     }
 }
 
