@@ -187,12 +187,10 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
     time_t start = (time_t)(header->start_realtime_ns / 1000000000u);
     char when[64] = "", text[SHORT];
     uint64_t longest = 0;
-    double shares = 0;
     struct tm calendar;
 
     for (uint32_t i = 0; i < summary->ranks_count; i++) {
         const struct collx_rank *rank = &summary->ranks[i];
-        shares += percent(rank->time_ns, rank->run_ns);
         if (percent(rank->time_ns, rank->run_ns) > percent(worst->time_ns, worst->run_ns))
             worst = rank;
         longest = rank->run_ns > longest ? rank->run_ns : longest;
@@ -208,8 +206,8 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
             summary->nodes > 1 ? "s" : "", header->host, summary->nodes > 1 ? ", …" : "", mpi,
             header->mpi, mpi ? ", " : "", header->release, when);
     fprintf(out, "  %s from MPI_Init to the end", duration(text, (double)longest));
-    fprintf(out, "; %.1f%% of the run time in %llu collective calls", shares / summary->ranks_count,
-            (unsigned long long)summary->calls);
+    fprintf(out, "; %.1f%% of the run time in %llu collective calls",
+            percent(summary->time_ns, summary->run_ns), (unsigned long long)summary->calls);
     if (summary->ranks_count > 1)
         fprintf(out, ", most on rank %d: %.1f%%", worst->number,
                 percent(worst->time_ns, worst->run_ns));
@@ -217,7 +215,7 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
     if (summary->matched)
         fprintf(out,
                 "  %.0f%% of the time in collectives was waiting for the last rank to arrive%s\n",
-                percent(summary->wait_ns, summary->matched_ns),
+                percent(summary->wait_ns, summary->time_ns),
                 summary->nodes > 1 ? " (between nodes only as exact as their clocks agree)" : "");
 }
 
@@ -345,7 +343,9 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
     if (error || !count)
         return error;
     const struct collx_row *row = &rows[0];
-    double wait = percent(row->wait_ns, row->matched_ns);
+    double wait = percent(row->wait_ns, row->time_ns);
+    /* In calls that were not found on all ranks there may have been waiting as well. */
+    double most = wait + percent(row->time_ns - row->matched_ns, row->time_ns);
     double late = percent(row->last, row->last_of);
 
     int length = snprintf(text, sizeof text, "%.0f%% of the time in collectives is %s.",
@@ -366,7 +366,7 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
                  "work between the calls takes unequal time. Faster collectives do not shorten "
                  "these waits.",
                  wait);
-    else if (row->matched)
+    else if (row->matched && most < 25)
         snprintf(more, room,
                  " Only %.0f%% of that was waiting for the last rank: the rest is the collective "
                  "itself, which a faster route shortens.",

@@ -317,6 +317,27 @@ TEST(Report, WhoIsLateMoreOftenIsNamed)
     }
 }
 
+// Ranks whose runs are not of the same length, and calls of which it is not known who waited: one
+// of the ranks left no trace.
+TEST(Report, SharesInWordsAreOfAllTime)
+{
+    TraceFolder folder;
+    for (int rank = 0; rank < 2; rank++)
+        record(folder, rank, 3, [rank] {
+            uint64_t t = start_ns;
+            uint32_t world = trace_comm(1, rank, 3, "MPI_COMM_WORLD");
+            uint32_t pair = trace_comm(2, rank, 2, "");
+            record_meetings(pair, rank, 1, t, [](int) { return 1; });
+            trace_event(COLLX_ALLREDUCE, world, 0, t, t + 9000000);
+        });
+    set_times(folder.file(1), start_ns + run_ns / 10);
+    Result run = report(folder, folder.path);
+    for (const char *part : {"; 1.7% of the run time in 4 collective calls, most on rank 1: 9.0%",
+                             "\n  5% of the time in collectives was waiting for the last rank",
+                             "100% of the time in collectives is MPI_Allreduce. All collectives"})
+        EXPECT_NE(run.out.find(part), std::string::npos) << part << " in:\n" << run.out;
+}
+
 // Two nodes whose monotonic clocks have nothing to do with each other.
 TEST(Report, ClocksOfNodesAreAligned)
 {
