@@ -231,7 +231,7 @@ static bool write_files(const struct point *points, int count)
         good = !fclose(csv) && good;
     }
     if (!good) {
-        fprintf(stderr, "collx-bench: cannot write %s\n", options.csv);
+        fprintf(stderr, "collx-bench: cannot write %s: %s\n", options.csv, strerror(errno));
         return false;
     }
     if (options.svg && !print_svg(options.svg, options.csv)) {

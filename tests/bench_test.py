@@ -114,9 +114,11 @@ def mistakes_are_told(folder):
     result = run(["sh", "-c", f"'{bench}' --time=0.2 --collectives=barrier >/dev/full"])
     check(result.code != 0 and "No space left on device" in result.err, f"{result.code}\n{result.err}")
     # What was measured is printed, and then the job fails.
-    result = mpi.mpirun(library, 1, [bench, *SHORT, "--csv=/nowhere/a.csv"])
-    check(result.code != 0 and "cannot write /nowhere/a.csv" in result.err and "barrier" in result.out,
-          result.out + result.err)
+    for file, why in (("/nowhere/a.csv", "No such file or directory"),
+                      ("/dev/full", "No space left on device")):
+        result = mpi.mpirun(library, 1, [bench, *SHORT, f"--csv={file}"])
+        check(result.code != 0 and f"cannot write {file}: {why}" in result.err and
+              "barrier" in result.out, result.out + result.err)
 
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
