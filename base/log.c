@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void collx_warn(const char *format, ...)
@@ -35,4 +36,17 @@ void collx_text_clean(char *text, char instead)
         if (second || c < ' ' || c == 0x7f)
             *text = instead;
     }
+}
+
+size_t collx_text_fit(const char *text, size_t size)
+{
+    size_t length = strnlen(text, size), last = length;
+
+    if (length < size)
+        return length;
+    while (last > 0 && ((unsigned char)text[--last] & 0xc0) == 0x80)
+        continue;
+    unsigned char lead = (unsigned char)text[last];
+    size_t bytes = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    return last + bytes > length ? last : length;
 }

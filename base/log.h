@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* One message; a newline is added.  Keeps errno. */
 void collx_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -23,5 +24,9 @@ void collx_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * of a terminal, or begin a line: put `instead` for each control character, those of U+0080 to
  * U+009F in UTF-8 among them. */
 void collx_text_clean(char *text, char instead);
+
+/* How many bytes of `text` to keep where there is room for `size`: all, or what ends with a whole
+ * character of UTF-8. */
+size_t collx_text_fit(const char *text, size_t size);
 
 #endif

@@ -1,5 +1,7 @@
 #include "report/table.h"
 
+#include "base/log.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +27,12 @@ void collx_table_cell(struct collx_table *table, const char *format, ...)
         table->cells = larger;
         table->room = room;
     }
+    char *cell = table->cells[table->count++];
     va_list args;
     va_start(args, format);
-    vsnprintf(table->cells[table->count++], sizeof *table->cells, format, args);
+    vsnprintf(cell, sizeof *table->cells, format, args);
     va_end(args);
+    cell[collx_text_fit(cell, sizeof *table->cells - 1)] = 0;
 }
 
 /* Characters, not bytes. */

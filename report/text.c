@@ -2,6 +2,8 @@
 #include "report/format.h"
 #include "report/table.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -198,7 +200,8 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
     if (localtime_r(&start, &calendar))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &calendar);
 
-    fprintf(out, "%.100s\n", *header->command ? header->command : "(unknown command)");
+    const char *command = *header->command ? header->command : "(unknown command)";
+    fprintf(out, "%.*s\n", (int)collx_text_fit(command, 100), command);
     /* Open MPI goes on about where it was packaged. */
     int mpi = (int)strcspn(header->mpi, ",");
     fprintf(out, "  %u rank%s on %u node%s (%s%s), %.*s%scollx %s, begun %s\n",

@@ -421,6 +421,35 @@ TEST(Report, CallSitesGetNames)
     EXPECT_EQ(rows[0]["function"], "");
 }
 
+// Wherever a text is cut, what is left of it is UTF-8: its last character is whole.
+TEST(Report, TextsAreCutBetweenCharacters)
+{
+    for (size_t before : {0, 1, 2}) {
+        TraceFolder folder;
+        record(folder, 0, 1, [before] {
+            std::string name(before, 'x');
+            for (int i = 0; i < 80; i++)
+                name += "€";
+            uint32_t comm = trace_comm(1, 0, 1, name.c_str());
+            trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        });
+        collx_trace_header header;
+        std::fstream file(folder.file(0));
+        file.read((char *)&header, sizeof header);
+        for (size_t i = 0; i < sizeof header.command; i++)
+            header.command[i] = i < before ? 'x' : "€"[(i - before) % 3];
+        header.command[sizeof header.command - 1] = 0;
+        file.seekp(0).write((const char *)&header, sizeof header);
+        file.close();
+        Result run = report(folder, folder.path);
+        EXPECT_EQ(run.out.find('\n') / 3, 33 - (before == 2)) << run.out;
+        EXPECT_EQ(system(("iconv -f UTF-8 -t UTF-16 >/dev/null " + folder.root + "/out").c_str()),
+                  0)
+            << run.out;
+        EXPECT_EQ(report(folder, "-f json " + folder.path).out.find('?'), std::string::npos);
+    }
+}
+
 TEST(Report, KilledJob)
 {
     TraceFolder folder;

@@ -211,7 +211,7 @@ static bool survey(struct collx_trace *trace)
 /* A text of the header, made safe to print. */
 static void clean_field(char *text, size_t size)
 {
-    text[size - 1] = 0;
+    text[collx_text_fit(text, size - 1)] = 0;
     collx_text_clean(text, ' ');
 }
 
