@@ -201,8 +201,11 @@ int collx_collect(struct collx_summary *summary, bool progress)
         result = advance(summary, heap[0]);
         if (result < 0)
             break;
-        if (result)
+        if (result) {
+            /* The symbols will want files, too. */
+            collx_trace_end(collector->files[heap[0]].trace);
             heap[0] = heap[--count];
+        }
         sink(collector->files, heap, count, 0);
         if (progress && turn % 4096 == 0)
             show_progress(summary->calls, total);

@@ -570,6 +570,30 @@ TEST(Report, MoreRanksThanFilesMayBeOpen)
               0);
 }
 
+// When all ranks' files may be open, but none besides, there is one for the program by then.
+TEST(Report, CallSitesGetNamesWithFewFiles)
+{
+    TraceFolder folder;
+    const int ranks = 20;
+    for (int rank = 0; rank < ranks; rank++)
+        record(folder, rank, ranks, [rank] {
+            trace_event(
+                COLLX_BARRIER, trace_comm(1, rank, ranks, ""), 0, start_ns, start_ns + 10, 0,
+                collx_recorder.site(__builtin_extract_return_addr(__builtin_return_address(0))));
+        });
+    int status;
+    rlim_t files = ranks;
+    do
+        status = in_process([&] {
+            struct rlimit few = {files, files};
+            setrlimit(RLIMIT_NOFILE, &few);
+            _exit(report(folder, "-f csv " + folder.path).status);
+        });
+    while (status && ++files < 3 * ranks);
+    ASSERT_EQ(status, 0) << slurp(folder.root + "/err");
+    EXPECT_NE(csv(slurp(folder.root + "/out"))[0]["function"], "");
+}
+
 // Whatever is in the files, there is a report or an error, and never a crash.
 TEST(Report, AnyBytes)
 {

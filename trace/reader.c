@@ -323,6 +323,17 @@ const struct collx_trace_record *collx_trace_next(struct collx_trace *trace, uin
     return NULL;
 }
 
+void collx_trace_end(struct collx_trace *trace)
+{
+    if (trace->fd >= 0)
+        close(trace->fd);
+    trace->fd = -1;
+    trace->next = trace->records;
+    free(trace->piece);
+    trace->piece = NULL;
+    trace->piece_count = 0;
+}
+
 bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_record *completion,
                           struct collx_trace_record *event)
 {
@@ -377,9 +388,7 @@ void collx_trace_close(struct collx_trace *trace)
     free(trace->sites);
     free(trace->modules);
     free(trace->routes);
-    free(trace->piece);
     free(trace->path);
-    if (trace->fd >= 0)
-        close(trace->fd);
+    collx_trace_end(trace);
     free(trace);
 }
