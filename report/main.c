@@ -1,6 +1,9 @@
 #include "report/format.h"
 
+#include "base/parse.h"
+
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,14 +64,26 @@ static unsigned parse_by(const char *list, struct argp_state *state)
     }
 }
 
-static uint64_t parse_number(const char *text, int base, const char *what, struct argp_state *state)
+static size_t parse_top(const char *text, struct argp_state *state)
+{
+    char why[COLLX_WHY_MAX];
+    int64_t value;
+
+    if (collx_value_parse(COLLX_NUMBER, text, 0, INT64_MAX, &value, why, sizeof why))
+        argp_error(state, "--top: %s", why);
+    return (size_t)value;
+}
+
+static uint64_t parse_job(const char *text, struct argp_state *state)
 {
     char *end;
 
     errno = 0;
-    unsigned long long value = strtoull(text, &end, base);
-    if (errno || end == text || *end || *text == '-')
-        argp_error(state, "%s: '%s' is not a number", what, text);
+    unsigned long long value = strtoull(text, &end, 16);
+    /* By itself it takes blanks and signs, too. */
+    if (errno || *end || !isxdigit((unsigned char)*text))
+        argp_error(state, "--job: '%s' is not a hexadecimal number, as the report writes them",
+                   text);
     return value;
 }
 
@@ -89,11 +104,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->view.by = parse_by(argument, state);
         return 0;
     case 'n':
-        request->view.top = parse_number(argument, 10, "--top", state);
+        request->view.top = parse_top(argument, state);
         request->top_given = true;
         return 0;
     case 'j':
-        request->options.job = parse_number(argument, 16, "--job", state);
+        request->options.job = parse_job(argument, state);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)

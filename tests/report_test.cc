@@ -525,6 +525,11 @@ TEST(Report, Arguments)
                                  "--format xml dir",
                                  "--by rank dir",
                                  "--top x dir",
+                                 "--top ' -3' dir",
+                                 "--top -1 dir",
+                                 "--job ' -3' dir",
+                                 "--job -3 dir",
+                                 "--job 12345678123456781 dir",
                                  "--by collective, dir"};
     for (const char *arguments : wrong) {
         run = report(folder, arguments);
