@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { BARRIERS_MOST = 16, NODES_MOST = 1 << 24 };
+/* Flags of a barrier: some minutes. */
+#define FLAGS_MOST 1e10
 /* What else than a number can be asked for as a fan. */
 enum { FAN_DEFAULT = 0, FAN_ALL = -1, FAN_BEST = -2 };
 
@@ -50,31 +52,72 @@ static void init(struct collx_pattern *pattern, const struct barrier *barrier, i
         collx_nx_dissemination(pattern, nodes, in);
 }
 
-static void simulate(struct result *result)
+static void no_memory(int nodes)
 {
-    if (!collx_simulate(&result->pattern, &options.model, &result->cost))
-        return;
-    fprintf(stderr, "collx-simulate: not enough memory for %d nodes\n", result->pattern.nodes);
+    fprintf(stderr, "collx-simulate: not enough memory for %d nodes\n", nodes);
     exit(1);
 }
 
-/* A larger fan is worth a try if it saves a round, and as long as writing and polling that many
- * flags does not take longer than the best barrier. */
+static void simulate(struct result *result)
+{
+    if (collx_simulate(&result->pattern, &options.model, &result->cost))
+        no_memory(result->pattern.nodes);
+}
+
+/* What node 0 has to do takes that long, if it never has to wait. */
+static double least(const struct collx_pattern *pattern)
+{
+    const struct collx_model *model = &options.model;
+    struct collx_crossing *flags = malloc((size_t)pattern->width * sizeof *flags);
+    double us = model->call;
+
+    if (!flags)
+        no_memory(pattern->nodes);
+    for (int round = 0; round < pattern->rounds; round++) {
+        int writes = pattern->writes(pattern, 0, round, flags);
+        int waits = pattern->waits(pattern, 0, round, flags);
+        us += (writes ? model->check : 0) + writes * (model->write + model->covered) +
+              waits * model->poll;
+    }
+    free(flags);
+    return us;
+}
+
+/* Where flags cost next to nothing the best fan is one of thousands, and to simulate it for
+ * millions of nodes takes days. */
+static void refuse_long(const struct collx_pattern *pattern, const char *text, int fan)
+{
+    if ((double)pattern->nodes * pattern->rounds * pattern->width < FLAGS_MOST)
+        return;
+    fprintf(
+        stderr,
+        "collx-simulate: '%s': flags cost so little that with %d nodes a fan of %d may be best, "
+        "which takes too long to find out; raise --write, --covered or --poll, take fewer "
+        "nodes, or ask for a number instead of 'best'\n",
+        text, pattern->nodes, fan);
+    exit(1);
+}
+
+/* The smallest fan for each number of rounds is worth a try, as long as writing and polling that
+ * many flags does not take longer than the best barrier.  What there is by default is nearly that.
+ */
 static void find_best(struct result *best, const struct barrier *barrier, int nodes)
 {
-    double flag = options.model.write + options.model.poll;
+    double flag = options.model.write + options.model.covered + options.model.poll;
+    struct result result, smaller;
 
-    init(&best->pattern, barrier, nodes, 2, 2);
+    init(&best->pattern, barrier, nodes, FAN_DEFAULT, FAN_DEFAULT);
     simulate(best);
-    int rounds = best->pattern.rounds;
-    for (int fan = 3; fan <= nodes && (fan - 1) * flag < best->cost.us; fan++) {
-        struct result result;
-        init(&result.pattern, barrier, nodes, fan, fan);
-        if (result.pattern.rounds >= rounds)
+    int fan = (nodes - 1) * flag < best->cost.us ? nodes : (int)(best->cost.us / flag) + 1;
+    for (init(&smaller.pattern, barrier, nodes, fan, fan); fan >= 2; fan--) {
+        result = smaller;
+        init(&smaller.pattern, barrier, nodes, fan - 1, fan - 1);
+        bool spared = fan > 2 && smaller.pattern.rounds == result.pattern.rounds;
+        if (spared || least(&result.pattern) > best->cost.us)
             continue;
-        rounds = result.pattern.rounds;
+        refuse_long(&result.pattern, barrier->text, fan);
         simulate(&result);
-        if (result.cost.us < best->cost.us)
+        if (result.cost.us <= best->cost.us)
             *best = result;
     }
 }

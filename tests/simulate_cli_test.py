@@ -71,6 +71,16 @@ def the_best_is_found(folder):
         close(row["us"], min(same))
 
 
+def what_costs_nothing_is_not_tried_for_ever(folder):
+    free = ["--write=0", "--poll=0", "--covered=0"]
+    check(rows("--nodes=200", *free, "nx,n=best")[0]["fan_in"] == "200", "one round is best")
+    result = run([program, "--nodes=1048576", *free, "nx,n=best"]).expect(1)
+    check("'nx,n=best': flags cost so little" in result.err and "raise --write" in result.err,
+          result.err)
+    # If one of them costs something it can be found: five rounds in groups of 16.
+    close(rows("--nodes=1048576", *free[:2], "nx,n=best")[0]["us"], 27.1)
+
+
 def what_is_wrong_is_refused(folder):
     for words, reason in ((["foo"], "barriers are nx and hsb"),
                           (["nx,n=1"], "too small"),
@@ -95,4 +105,5 @@ def version_is_told(folder):
 main([(function.__name__.replace("_", " "), function)
       for function in (figures_are_those_of_the_model, the_model_can_be_set,
                        the_table_says_the_same, fans_are_swept, the_best_is_found,
-                       what_is_wrong_is_refused, version_is_told)])
+                       what_costs_nothing_is_not_tried_for_ever, what_is_wrong_is_refused,
+                       version_is_told)])
