@@ -6,6 +6,7 @@
 #include "bench/bench.h"
 
 #include "base/algorithm.h"
+#include "base/mpi_libraries.h"
 #include "base/parse.h"
 
 #include <dlfcn.h>
@@ -103,11 +104,10 @@ void routes_prepare(void)
 
 void routes_find_own(void)
 {
-    static const char *const libraries[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
     void *library = NULL;
 
-    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++)
-        library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    for (unsigned i = 0; !library && i < COLLX_MPI_LIBRARIES; i++)
+        library = dlopen(collx_mpi_libraries[i].library, RTLD_LAZY | RTLD_NOLOAD);
     if (library) {
         own.Barrier = (__typeof__(own.Barrier))dlsym(library, "PMPI_Barrier");
         own.Bcast = (__typeof__(own.Bcast))dlsym(library, "PMPI_Bcast");

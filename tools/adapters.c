@@ -1,6 +1,7 @@
 /* The MPI adapters that lie beside libcollx.so. */
 #include "tools/tools.h"
 
+#include "base/mpi_libraries.h"
 #include "hw/place.h"
 
 #include <dlfcn.h>
@@ -31,15 +32,6 @@ const char *collx_library_folder(void)
     return COLLX_LIBDIR;
 }
 
-/* What the loader knows the MPI libraries by that an adapter is for. */
-static const struct {
-    const char *adapter, *library;
-} libraries[] = {
-    {"libcollx-openmpi.so", "libmpi.so.40"},
-    {"libcollx-mpich.so", "libmpich.so.12"},
-    {"libcollx-mpich.so", "libmpi.so.12"}, /* others that have MPICH's binary interface */
-};
-
 static bool can_load(const char *path)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -54,10 +46,10 @@ static void print_adapter(const char *path)
     const char *file = strrchr(path, '/') + 1;
     char needs[256] = "", here[256] = "";
 
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        const char *library = libraries[i].library;
+    for (unsigned i = 0; i < COLLX_MPI_LIBRARIES; i++) {
+        const char *library = collx_mpi_libraries[i].library;
 
-        if (strcmp(libraries[i].adapter, file) != 0)
+        if (strcmp(collx_mpi_libraries[i].adapter, file) != 0)
             continue;
         size_t length = strlen(needs);
         snprintf(needs + length, sizeof needs - length, "%s%s", length ? " or " : "", library);
