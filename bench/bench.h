@@ -3,6 +3,7 @@
 #define COLLX_BENCH_H
 
 #include "base/collectives.h"
+#include "base/spread.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -137,15 +138,5 @@ void print_text(FILE *to, const struct point *points, int count);
 void print_csv(FILE *to, const struct point *points, int count);
 /* From a CSV file; runs gnuplot.  Returns whether that worked. */
 bool print_svg(const char *svg, const char *csv);
-
-/* --- values.c ----------------------------------------------------------------------------------
- */
-
-struct spread {
-    int n;
-    double median, low, high; /* low, high: quartiles */
-};
-/* Sorts the values. */
-struct spread spread_of(double *values, int n);
 
 #endif

@@ -211,7 +211,7 @@ double machine_probe(void)
         sleep_until(&shared->bell, met);
     }
     machine_meet();
-    return spread_of(trip, BATCHES).median / 2;
+    return collx_spread_of(trip, BATCHES).median / 2;
 }
 
 /* Where the machines of our measurements stand most of the time. */
@@ -308,7 +308,7 @@ static void measure_nothing(void)
         }
         machine_slowest(end, value + b * CALLS_MOST, CALLS_MOST);
     }
-    double empty = machine.rank == 0 ? spread_of(value, TIMES * CALLS_MOST).median : 0;
+    double empty = machine.rank == 0 ? collx_spread_of(value, TIMES * CALLS_MOST).median : 0;
     machine.empty = (double)machine_agree((uint64_t)(empty > 0 ? empty : 0));
 }
 

@@ -95,7 +95,7 @@ static double batch(struct task *task, int calls)
     for (int i = 0; i < calls; i++)
         if (slowest[i] >= 0)
             slowest[good++] = slowest[i];
-    return good ? spread_of(slowest, good).median : -1;
+    return good ? collx_spread_of(slowest, good).median : -1;
 }
 
 static struct task task_of(const struct point *point, const struct route *route)
@@ -322,10 +322,10 @@ void measure_overhead(const struct point *points, int count, double batch_us)
                 collx[i] = alone(&b, calls);
             gap[i] = collx[i] - mpi[i];
         }
-        struct spread adds = spread_of(gap, BLOCKS);
+        struct collx_spread adds = collx_spread_of(gap, BLOCKS);
         printf("%-10s %9zu %11.1f %11.1f %11.1f  (%.1f to %.1f)\n", collx_kind_name(points[p].kind),
-               points[p].bytes, spread_of(mpi, BLOCKS).median, spread_of(collx, BLOCKS).median,
-               adds.median, adds.low, adds.high);
+               points[p].bytes, collx_spread_of(mpi, BLOCKS).median,
+               collx_spread_of(collx, BLOCKS).median, adds.median, adds.low, adds.high);
     }
     free(memory[0]);
     free(memory[1]);

@@ -10,7 +10,8 @@ extern const char bench_plot[]; /* plot.gp */
 struct summary {
     int rounds;
     double flag, bare, copy;
-    struct spread ns[ROUTES_MOST], ratio[ROUTES_MOST]; /* ratio: MPI library's time to this one's */
+    struct collx_spread ns[ROUTES_MOST],
+        ratio[ROUTES_MOST]; /* ratio: MPI library's time to this one's */
 };
 
 enum value { FLAG, BARE, COPY, TIME, RATIO };
@@ -33,8 +34,8 @@ static double value_of(const struct round *round, enum value value, int route)
 }
 
 /* Of the rounds in a state that have this value. */
-static struct spread spread_in(const struct point *point, enum state state, enum value value,
-                               int route)
+static struct collx_spread spread_in(const struct point *point, enum state state, enum value value,
+                                     int route)
 {
     double *values = malloc((size_t)(point->rounds + 1) * sizeof *values);
     int n = 0;
@@ -46,7 +47,7 @@ static struct spread spread_in(const struct point *point, enum state state, enum
         if (point->round[i].state == state && one > 0)
             values[n++] = one;
     }
-    struct spread spread = spread_of(values, n);
+    struct collx_spread spread = collx_spread_of(values, n);
     free(values);
     return spread;
 }
@@ -100,7 +101,7 @@ static void print_point(FILE *to, const struct point *point, enum state state, c
         return;
     fprintf(to, "%-9s %8zu", collx_kind_name(point->kind), point->bytes);
     for (int r = 0; r < route_count; r++) {
-        const struct spread *ns = &summary.ns[r], *ratio = &summary.ratio[r];
+        const struct collx_spread *ns = &summary.ns[r], *ratio = &summary.ratio[r];
         if (!column[r])
             continue;
         if (!ns->n)
@@ -213,7 +214,7 @@ void print_csv(FILE *to, const struct point *points, int count)
             struct summary summary = summarize(point, (enum state)s);
             const char *kind = collx_kind_name(point->kind);
             for (int r = 0; r < route_count; r++) {
-                const struct spread *ns = &summary.ns[r], *ratio = &summary.ratio[r];
+                const struct collx_spread *ns = &summary.ns[r], *ratio = &summary.ratio[r];
                 if (!ns->n)
                     continue;
                 fprintf(to, "%s,%d,%d,%s,%.1f,%s,%zu,%s,%d,", mpi, machine.size, machine.cpus,

@@ -3,42 +3,35 @@
 #include "tools/tools.h"
 
 #include "base/clock.h"
+#include "base/spread.h"
 #include "hw/board.h"
 
 #include <argp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TIMES = 101 };
 
-static int ascending(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 int collx_hw_measure(struct collx_wires *wires, struct collx_hw_cost *cost)
 {
-    uint64_t writes[TIMES], reads[TIMES], start;
+    double writes[TIMES], reads[TIMES];
+    uint64_t start;
     uint32_t levels;
     int error = 0;
 
     for (int i = 0; i < TIMES && !error; i++) {
         start = collx_clock_ns();
         error = collx_wires_set(wires, 0, 0);
-        writes[i] = collx_clock_ns() - start;
+        writes[i] = (double)(collx_clock_ns() - start);
         start = collx_clock_ns();
         if (!error)
             error = collx_wires_get(wires, &levels);
-        reads[i] = collx_clock_ns() - start;
+        reads[i] = (double)(collx_clock_ns() - start);
     }
     if (error)
         return error;
-    qsort(writes, TIMES, sizeof *writes, ascending);
-    qsort(reads, TIMES, sizeof *reads, ascending);
-    *cost = (struct collx_hw_cost){(double)writes[TIMES / 2], (double)reads[TIMES / 2]};
+    *cost = (struct collx_hw_cost){collx_spread_of(writes, TIMES).median,
+                                   collx_spread_of(reads, TIMES).median};
     return 0;
 }
 
