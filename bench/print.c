@@ -92,16 +92,16 @@ static bool has_column(int route, const struct point *points, int count)
     return false;
 }
 
-static void print_point(FILE *to, const struct point *point, enum state state, const bool *column)
+static void print_point(FILE *to, const struct point *point, const struct summary *summary,
+                        const bool *column)
 {
-    struct summary summary = summarize(point, state);
-    double limit = limit_of(&summary);
+    double limit = limit_of(summary);
 
-    if (!summary.rounds)
+    if (!summary->rounds)
         return;
     fprintf(to, "%-9s %8zu", collx_kind_name(point->kind), point->bytes);
     for (int r = 0; r < route_count; r++) {
-        const struct collx_spread *ns = &summary.ns[r], *ratio = &summary.ratio[r];
+        const struct collx_spread *ns = &summary->ns[r], *ratio = &summary->ratio[r];
         if (!column[r])
             continue;
         if (!ns->n)
@@ -113,26 +113,26 @@ static void print_point(FILE *to, const struct point *point, enum state state, c
             fprintf(to, " %7.2fx (%6.2f,%7.2f)", ratio->median, ratio->low, ratio->high);
     }
     if (limit > 0)
-        fprintf(to, " |%10.3f %5.1fx", limit / 1e3, summary.ns[users_route()].median / limit);
-    fprintf(to, " | %6d  %s\n", summary.rounds,
+        fprintf(to, " |%10.3f %5.1fx", limit / 1e3, summary->ns[users_route()].median / limit);
+    fprintf(to, " | %6d  %s\n", summary->rounds,
             route_runs(&routes[users_route()], point->kind, point->bytes));
 }
 
-static void print_heading(FILE *to, const struct point *points, int count, enum state state)
+static void print_heading(FILE *to, const struct point *points, const struct summary *summaries,
+                          int count, const char *state)
 {
     double flags = 0, largest = 0, copied = 0;
     int rounds = 0;
 
     for (int i = 0; i < count; i++) {
-        struct summary summary = summarize(&points[i], state);
-        rounds += summary.rounds;
-        flags += summary.flag * summary.rounds;
-        if (summary.copy > 0 && (double)points[i].bytes >= largest) {
+        rounds += summaries[i].rounds;
+        flags += summaries[i].flag * summaries[i].rounds;
+        if (summaries[i].copy > 0 && (double)points[i].bytes >= largest) {
             largest = (double)points[i].bytes;
-            copied = summary.copy;
+            copied = summaries[i].copy;
         }
     }
-    fprintf(to, "\n%s: %d rounds", machine_state_name(state), rounds);
+    fprintf(to, "\n%s: %d rounds", state, rounds);
     if (flags > 0)
         fprintf(to, "; one cache line there and back: %.0f ns, one way %.0f ns", 2 * flags / rounds,
                 flags / rounds);
@@ -144,17 +144,18 @@ static void print_heading(FILE *to, const struct point *points, int count, enum 
 
 static void print_state(FILE *to, const struct point *points, int count, enum state state)
 {
+    static struct summary summaries[POINTS_MOST];
     bool column[ROUTES_MOST], limits = false;
     int rounds = 0;
 
     for (int i = 0; i < count; i++) {
-        struct summary summary = summarize(&points[i], state);
-        rounds += summary.rounds;
-        limits = limits || limit_of(&summary) > 0;
+        summaries[i] = summarize(&points[i], state);
+        rounds += summaries[i].rounds;
+        limits = limits || limit_of(&summaries[i]) > 0;
     }
     if (!rounds)
         return;
-    print_heading(to, points, count, state);
+    print_heading(to, points, summaries, count, machine_state_name(state));
     fprintf(to, "%-9s %8s", "us a call", "bytes");
     for (int r = 0; r < route_count; r++) {
         column[r] = has_column(r, points, count);
@@ -167,7 +168,7 @@ static void print_state(FILE *to, const struct point *points, int count, enum st
         fprintf(to, " |%10s %6s", "limit", users_route() ? "collx" : "mpi");
     fprintf(to, " | rounds, what collx runs\n");
     for (int i = 0; i < count; i++)
-        print_point(to, &points[i], state, column);
+        print_point(to, &points[i], &summaries[i], column);
 }
 
 void print_text(FILE *to, const struct point *points, int count)
