@@ -48,9 +48,10 @@ uint64_t machine_agree(uint64_t value);
 /* Everybody posts a flag and waits for those of all others: what a collective cannot do without. */
 void machine_exchange(void);
 
-/* The time of each of `calls` calls, in ns: from the common start to the end on the last rank.
- * < 0: it was late somewhere.  `end` is this rank's; `slowest` is set on rank 0. */
-void machine_slowest(const double *end, double *slowest, int calls);
+/* The times of `calls` calls, in ns: from the common start to the end on the last rank.  `end` is
+ * this rank's; < 0: it was late, and the call does not count.  Returns on rank 0 how many do, whose
+ * times are in `times`; on others 0. */
+int machine_slowest(const double *end, int calls, double *times);
 
 /* One way of a cache line from rank 0 to rank 1, or back, in ns, on rank 0; 0 where there is one
  * rank, or no two CPUs for the two. */
@@ -106,7 +107,7 @@ struct round {
     double flag;            /* ns, one way; mean of before and after */
     double bare;            /* ns for everybody to post a flag and see all others' */
     double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
-    double ns[ROUTES_MOST]; /* median of the batch; 0 or less: not measured */
+    double ns[ROUTES_MOST]; /* mean of the middle half of the batch; 0 or less: not measured */
 };
 
 /* One collective and size. */

@@ -128,21 +128,32 @@ uint64_t machine_agree(uint64_t value)
     return atomic_load_explicit(&shared->agreed.value, memory_order_relaxed);
 }
 
-void machine_slowest(const double *end, double *slowest, int calls)
+/* Of call `c`. */
+static double slowest(int c)
 {
+    double most = 0;
+
+    for (int i = 0; i < machine.size; i++) {
+        double end = shared->of[i].end[c];
+        if (end < 0)
+            return -1;
+        most = fmax(most, end);
+    }
+    return most;
+}
+
+int machine_slowest(const double *end, int calls, double *times)
+{
+    int good = 0;
+
     memcpy(shared->of[machine.rank].end, end, (size_t)calls * sizeof *end);
     machine_meet();
     for (int c = 0; machine.rank == 0 && c < calls; c++) {
-        slowest[c] = end[c];
-        for (int i = 0; i < machine.size; i++) {
-            double other = shared->of[i].end[c];
-            if (other < 0 || slowest[c] < 0)
-                slowest[c] = -1;
-            else if (other > slowest[c])
-                slowest[c] = other;
-        }
+        times[good] = slowest(c);
+        good += times[good] >= 0;
     }
     machine_meet();
+    return good;
 }
 
 /* There and back, in ns. */
@@ -298,6 +309,7 @@ static void measure_nothing(void)
 {
     enum { TIMES = 20 };
     double value[TIMES * CALLS_MOST], end[CALLS_MOST];
+    int good = 0;
 
     for (int b = 0; b < TIMES; b++) {
         for (int i = 0; i < CALLS_MOST; i++) {
@@ -306,10 +318,9 @@ static void measure_nothing(void)
             uint64_t now = machine_ticks();
             end[i] = late ? -1 : machine_ns(now - start);
         }
-        machine_slowest(end, value + b * CALLS_MOST, CALLS_MOST);
+        good += machine_slowest(end, CALLS_MOST, value + good);
     }
-    double empty = machine.rank == 0 ? collx_spread_of(value, TIMES * CALLS_MOST).median : 0;
-    machine.empty = (double)machine_agree((uint64_t)(empty > 0 ? empty : 0));
+    machine.empty = (double)machine_agree((uint64_t)(collx_middle_of(value, good) * 1e3)) / 1e3;
 }
 
 void machine_init(void)

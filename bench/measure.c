@@ -71,11 +71,11 @@ static void renew(const struct task *task)
         *(volatile char *)(data + at) = data[at];
 }
 
-/* ns of a call, on rank 0: the median; < 0 where all were late. */
+/* ns of a call, on rank 0; < 0 where all were late.  Some counters move in steps of 10 ns, and all
+ * ranks start on one: a median would be a whole number of them. */
 static double batch(struct task *task, int calls)
 {
-    double end[CALLS_MOST] = {0}, slowest[CALLS_MOST];
-    int good = 0;
+    double end[CALLS_MOST] = {0}, times[CALLS_MOST];
 
     /* The first does not count: it finds the caches as another route has left them. */
     for (int i = -1; i < calls; i++) {
@@ -87,15 +87,10 @@ static double batch(struct task *task, int calls)
         uint64_t now = machine_ticks();
         task->calls++;
         if (i >= 0)
-            end[i] = late ? -1 : fmax(machine_ns(now - start) - machine.empty, 0);
+            end[i] = late ? -1 : machine_ns(now - start);
     }
-    machine_slowest(end, slowest, calls);
-    if (machine.rank)
-        return 0;
-    for (int i = 0; i < calls; i++)
-        if (slowest[i] >= 0)
-            slowest[good++] = slowest[i];
-    return good ? collx_spread_of(slowest, good).median : -1;
+    int good = machine_slowest(end, calls, times);
+    return good ? fmax(collx_middle_of(times, good) - machine.empty, 0) : -1;
 }
 
 static struct task task_of(const struct point *point, const struct route *route)

@@ -34,3 +34,40 @@ TEST(Spread, OfNothingIsNothing)
 {
     EXPECT_EQ(spread_of({}), Values({0, 0, 0}));
 }
+
+static double middle_of(Values values)
+{
+    return collx_middle_of(values.data(), static_cast<int>(values.size()));
+}
+
+TEST(Middle, IsTheMeanOfTheMiddleHalf)
+{
+    EXPECT_DOUBLE_EQ(middle_of({7}), 7);
+    EXPECT_DOUBLE_EQ(middle_of({2, 1}), 1.5);
+    EXPECT_DOUBLE_EQ(middle_of({3, 1000, 2, 0}), 2.5);
+    // A quarter of 6 is one and a half.
+    EXPECT_DOUBLE_EQ(middle_of({1000, 0, 2, 3, 4, 6}), (0.5 * 2 + 3 + 4 + 0.5 * 6) / 3);
+}
+
+// 31 of 100 calls took a step of 10 more: the median does not see them.
+TEST(Middle, IsNotBoundToSteps)
+{
+    Values values(69, 20);
+
+    values.insert(values.end(), 31, 30);
+    EXPECT_EQ(spread_of(values)[1], 20);
+    EXPECT_DOUBLE_EQ(middle_of(values), 20 + 10 * 6 / 50.0);
+}
+
+TEST(Middle, IsNotMovedByAQuarterThatIsFarOff)
+{
+    Values values(75, 20);
+
+    values.insert(values.end(), 25, 1e9);
+    EXPECT_DOUBLE_EQ(middle_of(values), 20);
+}
+
+TEST(Middle, OfNothingIsNothing)
+{
+    EXPECT_EQ(middle_of({}), 0);
+}
