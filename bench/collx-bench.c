@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_SVG };
+enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_ROOT, KEY_SVG };
 
 /* Visible, or glibc would go on with its own, empty one. */
 __attribute__((visibility("default"))) const char *argp_program_version =
@@ -86,6 +86,17 @@ static double parse_positive(const char *text, const char *what, struct argp_sta
     return value;
 }
 
+/* Whether it is the second of two words. */
+static bool parse_choice(const char *text, const char *option, const char *first,
+                         const char *second, struct argp_state *state)
+{
+    bool is_second = !strcmp(text, second);
+
+    if (!is_second && strcmp(text, first))
+        argp_error(state, "--%s is %s or %s, not '%s'", option, first, second, text);
+    return is_second;
+}
+
 /* Of a file that gnuplot and a shell will be told. */
 static const char *parse_file(const char *name, struct argp_state *state)
 {
@@ -125,9 +136,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options.csv = parse_file(argument, state);
         return 0;
     case KEY_DATA:
-        options.manner.kept = !strcmp(argument, "kept");
-        if (!options.manner.kept && strcmp(argument, "new"))
-            argp_error(state, "--data is new or kept, not '%s'", argument);
+        options.manner.kept = parse_choice(argument, "data", "new", "kept", state);
+        return 0;
+    case KEY_ROOT:
+        options.manner.one_root = parse_choice(argument, "root", "turn", "first", state);
         return 0;
     case KEY_SVG:
         options.svg = parse_file(argument, state);
@@ -159,6 +171,10 @@ static const struct argp_option known[] = {
      "whether senders write what they send before each call, as a program does that computes it, "
      "or "
      "send the same again, which may still be in the receivers' caches (new)",
+     0},
+    {"root", KEY_ROOT, "turn|first", 0,
+     "whether each rank in turn is the root of a Bcast, or rank 0 of all, as in most programs: "
+     "they gain less (turn)",
      0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
     {"svg", KEY_SVG, "FILE", 0, "and a plot there; needs gnuplot", 0},
@@ -208,8 +224,9 @@ static void print_title(void)
     version[strcspn(version, ",\n")] = '\0';
     for (char *c = version; (c = strchr(c, '\t'));)
         *c = ' ';
-    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs\n", version, machine.size,
-           machine.cpus);
+    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs%s%s\n", version, machine.size,
+           machine.cpus, options.manner.kept ? ", --data=kept" : "",
+           options.manner.one_root ? ", --root=first" : "");
     for (int r = 0; r < route_count; r++) {
         bool able = routes[r].own || !strcmp(routes[r].name, "collx");
         for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)

@@ -20,16 +20,21 @@ struct task {
     MPI_Datatype type;
     int count;
     char *send, *receive;
-    int calls; /* the same on all ranks: chooses the root */
-    bool kept; /* see struct manner */
+    int calls;           /* the same on all ranks: chooses the root */
+    bool kept, one_root; /* see struct manner */
 };
 
 static char *memory[2];
 
+static int root_of(const struct task *task)
+{
+    return task->one_root ? 0 : task->calls % machine.size;
+}
+
 static void call(const struct task *task)
 {
     MPI_Comm comm = task->route->comm;
-    int root = task->calls % machine.size;
+    int root = root_of(task);
 
     switch (task->point->kind) {
     case COLLX_BARRIER:
@@ -62,7 +67,7 @@ static void run(const struct task *task)
  * and of no other. */
 static void renew(const struct task *task)
 {
-    bool root = task->calls % machine.size == machine.rank;
+    bool root = root_of(task) == machine.rank;
     char *data = !task->route || task->point->kind == COLLX_ALLREDUCE ? task->send
                  : root                                               ? task->receive
                                                                       : NULL;
@@ -148,7 +153,7 @@ static int get(const struct task *task, int i)
 static void check(struct task *task)
 {
     bool reduces = task->point->kind == COLLX_ALLREDUCE;
-    int root = task->calls % machine.size;
+    int root = root_of(task);
 
     for (int i = 0; i < task->count; i++) {
         put(task, task->send, i, given(machine.rank, i));
@@ -216,6 +221,7 @@ static void one_round(struct point *point, const struct manner *manner, double *
             continue;
         struct task task = task_of(point, &routes[r]);
         task.calls = turn; /* where a batch has one call that counts, too, the root changes */
+        task.one_root = manner->one_root;
         if (turn == 1)
             check(&task);
         task.kept = manner->kept;

@@ -61,6 +61,12 @@ def one_rank_has_every_point(folder):
     check(re.search(r"^0 of \d+ rounds were dropped", text, re.M), text)
 
 
+def root_may_be_one(folder):
+    text, rows = measured(folder, arguments=["--collectives=bcast", "--root=first"])
+    check("CPUs, --root=first\n" in text, text)
+    check(rows or "rounds were dropped" in text, text)
+
+
 def policy_of_the_user_holds(folder):
     policy = folder / "mine.yaml"
     policy.write_text("version: 1\nrules:\n  - match: { bytes: ..64 }\n    use: [pmpi]\n"
@@ -99,7 +105,7 @@ def mistakes_are_told(folder):
     for argument, said in [("--sizes=x", "'x' is not"), ("--collectives=bacst", "did you mean 'bcast'"),
                            ("--collectives=,", "barrier, bcast or allreduce"),
                            ("--time=-1", "'-1' is not a number of seconds"), ("more", "'more'"),
-                           ("--svg=a.svg", "--csv=FILE")]:
+                           ("--svg=a.svg", "--csv=FILE"), ("--root=last", "turn or first, not 'last'")]:
         result = run([bench, argument])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
@@ -122,5 +128,5 @@ def mistakes_are_told(folder):
 
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
-      for case in (figures_fit_together, one_rank_has_every_point, policy_of_the_user_holds,
+      for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one, policy_of_the_user_holds,
                    more_ranks_than_cpus, plot_is_one, overhead_is_a_table, mistakes_are_told)])
