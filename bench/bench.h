@@ -87,6 +87,8 @@ extern struct own own;
 void routes_prepare(void);
 /* After it.  Finds the MPI library's functions. */
 void routes_find_own(void);
+/* Whether MPI_X by name is collx's, and collx is not switched off. */
+bool routes_has_collx(void);
 /* `peers`: components of Open MPI to compare with, besides its choice; "" for none, NULL for "sm"
  * where there is one. */
 void routes_init(const char *peers);

@@ -289,6 +289,9 @@ int main(int argc, char **argv)
     if (options.overhead) {
         if (machine.size > 1)
             fail("--overhead is for a job of one rank: mpirun -n 1");
+        if (!routes_has_collx())
+            fail("--overhead is what collx adds, and collx is not there; set "
+                 "LD_PRELOAD=libcollx.so, and not COLLX_ENABLE=off");
         measure_overhead(points, count, options.manner.batch_us);
     } else {
         routes_init(options.peers);

@@ -7,6 +7,7 @@
 
 #include "base/algorithm.h"
 #include "base/mpi_libraries.h"
+#include "base/options.h"
 #include "base/parse.h"
 
 #include <dlfcn.h>
@@ -115,6 +116,16 @@ void routes_find_own(void)
     }
     if (!own.Barrier || !own.Bcast || !own.Allreduce)
         fail("no MPI library that it knows is loaded");
+}
+
+bool routes_has_collx(void)
+{
+    Dl_info door = {0};
+
+    dladdr(dlsym(RTLD_DEFAULT, "MPI_Barrier"), &door);
+    collx_options_load(environ, NULL); /* collx itself says what is wrong there */
+    return door.dli_fname && strstr(door.dli_fname, "libcollx") &&
+           collx_option_number(COLLX_OPTION_ENABLE);
 }
 
 static void add(const char *name, const char *what, bool is_own, MPI_Info info)
@@ -274,15 +285,13 @@ static void add_peers(const char *peers)
 void routes_init(const char *peers)
 {
     const char *name;
-    Dl_info door = {0};
 
-    dladdr(dlsym(RTLD_DEFAULT, "MPI_Barrier"), &door);
     add("mpi", "", true, MPI_INFO_NULL);
     add_peers(peers);
-    if (!door.dli_fname || !strstr(door.dli_fname, "libcollx")) {
+    if (!routes_has_collx()) {
         if (machine.rank == 0)
             fprintf(stderr, "collx-bench: not running under collx, so there is the MPI library "
-                            "alone; set LD_PRELOAD=libcollx.so\n");
+                            "alone; set LD_PRELOAD=libcollx.so, and not COLLX_ENABLE=off\n");
         return;
     }
     add("collx", "", false, MPI_INFO_NULL);
@@ -293,8 +302,7 @@ void routes_init(const char *peers)
             continue;
         listen_to(i);
         if (runs_count[i] == 0)
-            fail("collx has not said what runs on '%s%s'. Is COLLX_ENABLE off? Else "
-                 "COLLX_VERBOSE=1 shows what it says",
+            fail("collx has not said what runs on '%s%s'; COLLX_VERBOSE=1 shows what it says",
                  prefix, routes[i].name);
     }
 }

@@ -101,6 +101,20 @@ def overhead_is_a_table(folder):
                         re.M), out)
 
 
+def overhead_needs_collx(folder):
+    without = mpi.run(1, [bench, "--overhead", "--sizes=8..8"])
+    switched_off = mpi.mpirun(library, 1, [bench, "--overhead", "--sizes=8..8"], env={"COLLX_ENABLE": "off"})
+    for result in (without, switched_off):
+        check(result.code != 0 and "collx is not there" in result.err and not result.out,
+              result.out + result.err)
+
+
+def collx_may_be_switched_off(folder):
+    result = mpi.mpirun(library, 1, [bench, *SHORT], env={"COLLX_ENABLE": "off"}).expect()
+    check("not running under collx" in result.err, result.err)
+    check(re.search(r"^barrier +0 \|", result.out, re.M) and "collx |" not in result.out, result.out)
+
+
 def mistakes_are_told(folder):
     for argument, said in [("--sizes=x", "'x' is not"), ("--collectives=bacst", "did you mean 'bcast'"),
                            ("--collectives=,", "barrier, bcast or allreduce"),
@@ -129,4 +143,5 @@ def mistakes_are_told(folder):
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one, policy_of_the_user_holds,
-                   more_ranks_than_cpus, plot_is_one, overhead_is_a_table, mistakes_are_told)])
+                   more_ranks_than_cpus, plot_is_one, overhead_is_a_table, overhead_needs_collx,
+                   collx_may_be_switched_off, mistakes_are_told)])
