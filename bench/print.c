@@ -235,6 +235,8 @@ bool print_svg(const char *svg, const char *csv)
 {
     /* gnuplot is no part of the job. */
     unsetenv("LD_PRELOAD");
+    /* Where a locale has decimal commas its awk reads 0.5 as 0. */
+    setenv("LC_ALL", "C.UTF-8", 1);
     FILE *gnuplot = popen("gnuplot", "w");
 
     if (!gnuplot)

@@ -9,6 +9,8 @@
 
 collx_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 collx_yes=${CI:-}
+# Numbers have decimal points, whatever the user's locale.
+export LC_ALL=C.UTF-8
 collx_rest=()
 
 collx_die() {

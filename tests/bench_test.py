@@ -94,6 +94,19 @@ def plot_is_one(folder):
     check(svg.tagName == "svg" and "Allreduce" in svg.toxml(), svg.toxml()[:300])
 
 
+def plot_knows_no_decimal_commas(folder):
+    if not which("gnuplot") or not which("localedef"):
+        raise Skip("no gnuplot, or no localedef; Debian's gnuplot-nox and libc-bin have them")
+    if run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"]).code:
+        raise Skip("no source of a locale with decimal commas; Debian's locales has one")
+    text, rows = measured(folder, ranks=1, arguments=[f"--svg={folder / 'plot.svg'}"],
+                          env={"LOCPATH": folder, "LC_ALL": "de_DE.UTF-8"})
+    us = {row["route"]: float(row["us"]) for row in rows if row["collective"] == "barrier"}
+    title = f"Barrier: {us['mpi']:.3g} µs, with collx {us['collx']:.3g} µs"
+    svg = (folder / "plot.svg").read_text()
+    check(title in svg, f"not '{title}' but {re.findall('Barrier:[^<]*', svg)}\n{text}")
+
+
 def overhead_is_a_table(folder):
     out = mpi.mpirun(library, 1, [bench, "--overhead", "--sizes=8..8", "--batch=20"]).expect().out
     for kind in ("barrier", "bcast", "allreduce"):
@@ -143,5 +156,5 @@ def mistakes_are_told(folder):
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one, policy_of_the_user_holds,
-                   more_ranks_than_cpus, plot_is_one, overhead_is_a_table, overhead_needs_collx,
+                   more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table, overhead_needs_collx,
                    collx_may_be_switched_off, mistakes_are_told)])
