@@ -145,6 +145,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options.svg = parse_file(argument, state);
         return 0;
     case KEY_PEERS:
+#ifndef OPEN_MPI
+        argp_error(state, "--peers are components of Open MPI, and this is not for it");
+#endif
         options.peers = argument;
         return 0;
     case ARGP_KEY_ARG:
@@ -166,7 +169,10 @@ static const struct argp_option known[] = {
     {"time", 't', "SECONDS", 0, "how long to measure, about (60)", 0},
     {"batch", 'b', "US", 0, "microseconds that a route has in a round, about (300)", 0},
     {"peers", KEY_PEERS, "LIST", 0,
-     "components of Open MPI to compare with besides its own choice, such as sm,adapt (sm)", 0},
+     "components of Open MPI to compare with besides its own choice, such as sm,adapt (sm). One "
+     "that does not take a communicator of one node leaves Open MPI's choice, and so makes no "
+     "difference",
+     0},
     {"data", KEY_DATA, "new|kept", 0,
      "whether senders write what they send before each call, as a program does that computes it, "
      "or "

@@ -272,6 +272,8 @@ static void add_peers(const char *peers)
                      peer);
             continue;
         }
+        /* MPI does not tell what has been chosen then: one that wants more than a node, as han
+         * does, leaves the choice that there was. */
         MPI_Info_set(info, "ompi_comm_coll_preference", peer);
         add("mpi:", peer, true, info);
     }

@@ -144,6 +144,9 @@ def mistakes_are_told(folder):
     if name == "openmpi":
         result = mpi.mpirun(library, 1, [bench, *SHORT, "--peers=tuned,nosuch"])
         check(result.code != 0 and "no component 'nosuch' for collectives" in result.err, result.err)
+    else:
+        result = run([bench, "--peers=sm"])
+        check(result.code == 64 and "components of Open MPI" in result.err, f"{result.code}\n{result.err}")
     result = run(["sh", "-c", f"'{bench}' --time=0.2 --collectives=barrier >/dev/full"])
     check(result.code != 0 and "No space left on device" in result.err, f"{result.code}\n{result.err}")
     # What was measured is printed, and then the job fails.
