@@ -100,7 +100,7 @@ static bool parse_choice(const char *text, const char *option, const char *first
 /* Of a file that gnuplot and a shell will be told. */
 static const char *parse_file(const char *name, struct argp_state *state)
 {
-    if (strpbrk(name, " '\"\\$`;&|<>()\n"))
+    if (strpbrk(name, " \t'\"\\$`;&|<>()\n"))
         argp_error(state, "'%s': take a name without blanks, quotes and the like", name);
     return name;
 }
@@ -156,6 +156,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (options.svg && !options.csv)
             argp_error(state, "the plot is made from the CSV file: give --csv=FILE as well");
+        if (options.svg && !options.kind[COLLX_BCAST] && !options.kind[COLLX_ALLREDUCE])
+            argp_error(state, "the plot is latency by size: measure bcast or allreduce for it");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

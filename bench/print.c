@@ -241,6 +241,8 @@ bool print_svg(const char *svg, const char *csv)
 
     if (!gnuplot)
         return false;
-    fprintf(gnuplot, "files = '%s'; svg = '%s'\n%s", csv, svg, bench_plot);
+    /* awk would take a bare "n=2.csv" for an assignment. */
+    fprintf(gnuplot, "files = '%s%s'; svg = '%s'\n%s", *csv == '/' ? "" : "./", csv, svg,
+            bench_plot);
     return pclose(gnuplot) == 0;
 }
