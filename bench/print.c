@@ -186,7 +186,9 @@ void print_text(FILE *to, const struct point *points, int count)
         fprintf(to,
                 " limit: a bare exchange of flags and a memcpy of the bytes, in the same rounds, "
                 "and\nhow many times that it takes.");
-    fprintf(to, "\n%d of %d rounds were dropped: the machine was between two states, or changed.\n",
+    fprintf(to,
+            "\n%d of %d rounds were dropped: the machine changed, or a cache line took more than "
+            "2 us.\n",
             dropped, all);
 }
 
