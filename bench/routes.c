@@ -128,18 +128,28 @@ bool routes_has_collx(void)
            collx_option_number(COLLX_OPTION_ENABLE);
 }
 
+/* The name of its communicator, until the next call.  For route "collx" it is that of the one which
+ * most programs use, so that what the user's policy says of that holds. */
+static const char *label_of(const struct route *route)
+{
+    static char label[NAME_MOST + sizeof prefix];
+
+    if (!strcmp(route->name, "collx"))
+        return "MPI_COMM_WORLD";
+    snprintf(label, sizeof label, "%s%.*s", prefix, NAME_MOST - 1, route->name);
+    return label;
+}
+
 static void add(const char *name, const char *what, bool is_own, MPI_Info info)
 {
     struct route *route = &routes[route_count];
-    char label[NAME_MOST + sizeof prefix];
 
     if (route_count == ROUTES_MOST)
         fail("more than %d routes; name fewer peers", ROUTES_MOST);
     snprintf(route->name, sizeof route->name, "%s%s", name, what);
     route->own = is_own;
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &route->comm);
-    snprintf(label, sizeof label, "%s%s", prefix, route->name);
-    MPI_Comm_set_name(route->comm, label);
+    MPI_Comm_set_name(route->comm, label_of(route));
     route_count++;
 }
 
@@ -204,7 +214,7 @@ static void note(int route, char *said)
             continue;
         }
         kind = COLLX_KINDS;
-        if (sscanf(line, "collx: %15s on", word) == 1 && strstr(line, prefix))
+        if (sscanf(line, "collx: %15s on", word) == 1 && strstr(line, label_of(&routes[route])))
             for (unsigned k = 0; k < COLLX_ROUTED; k++)
                 if (!strcmp(word, collx_kind_name(k)))
                     kind = (enum collx_kind)k;
@@ -304,8 +314,8 @@ void routes_init(const char *peers)
             continue;
         listen_to(i);
         if (runs_count[i] == 0)
-            fail("collx has not said what runs on '%s%s'; COLLX_VERBOSE=1 shows what it says",
-                 prefix, routes[i].name);
+            fail("collx has not said what runs on '%s'; COLLX_VERBOSE=1 shows what it says",
+                 label_of(&routes[i]));
     }
 }
 

@@ -80,6 +80,15 @@ def policy_of_the_user_holds(folder):
     check(("bcast", "4096", "shm") not in runs, runs)
 
 
+def policy_knows_the_world(folder):
+    policy = folder / "world.yaml"
+    policy.write_text("version: 1\nrules:\n  - match: { comm: MPI_COMM_WORLD, bytes: ..64 }\n"
+                      "    use: [shm, pmpi]\n  - use: [pmpi]\n")
+    _, rows = measured(folder, ranks=1, env={"COLLX_POLICY": policy})
+    runs = {(row["collective"], row["bytes"]): row["runs"] for row in rows if row["route"] == "collx"}
+    check(runs["bcast", "64"] == "shm" and runs["bcast", "4096"] == "pmpi", runs)
+
+
 def more_ranks_than_cpus(folder):
     text, rows = measured(folder, ranks=5, arguments=["--collectives=bcast", "--sizes=64..64"])
     check(all(float(row["limit_us"]) > 0 for row in rows), rows)
@@ -162,6 +171,7 @@ def mistakes_are_told(folder):
 
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
-      for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one, policy_of_the_user_holds,
-                   more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table, overhead_needs_collx,
-                   collx_may_be_switched_off, mistakes_are_told)])
+      for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one,
+                   policy_of_the_user_holds, policy_knows_the_world,
+                   more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
+                   overhead_needs_collx, collx_may_be_switched_off, mistakes_are_told)])
