@@ -9,6 +9,7 @@
 #include "base/mpi_libraries.h"
 #include "base/options.h"
 #include "base/parse.h"
+#include "policies/policy.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,14 +63,22 @@ static char *make_policy(const char *path)
                : NULL;
     const char *name;
     char *text = NULL;
+    int ours = 0;
 
     if (!fy_node_is_sequence(rules))
         goto out;
-    for (int i = 0; (name = algorithm_name(i)); i++) {
+    for (; (name = algorithm_name(ours)); ours++) {
         struct fy_node *rule = fy_node_buildf(
             policy, "{ match: { comm: \"%s%s\" }, use: [%s, pmpi] }", prefix, name, name);
         if (!rule || fy_node_sequence_prepend(rules, rule))
             goto out;
+    }
+    if (fy_node_sequence_item_count(rules) > COLLX_POLICY_RULES) {
+        fprintf(stderr,
+                "collx-bench: %s has %d rules, and %d at most leave room for those of the "
+                "benchmark; take out what does not match MPI_COMM_WORLD\n",
+                path, fy_node_sequence_item_count(rules) - ours, COLLX_POLICY_RULES - ours);
+        exit(1);
     }
     text = fy_emit_document_to_string(policy, FYECF_DEFAULT);
 out:

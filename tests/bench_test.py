@@ -89,6 +89,17 @@ def policy_knows_the_world(folder):
     check(runs["bcast", "64"] == "shm" and runs["bcast", "4096"] == "pmpi", runs)
 
 
+def policy_may_be_too_long(folder):
+    policy = folder / "long.yaml"
+    rules = ["  - { match: { comm: other%d }, use: [pmpi] }\n" % i for i in range(64)]
+    policy.write_text("version: 1\nrules:\n" + "".join(rules))
+    result = mpi.mpirun(library, 1, [bench, *SHORT], env={"COLLX_POLICY": policy})
+    said = re.search(r"long.yaml has 64 rules, and (\d+) at most leave room", result.err)
+    check(result.code != 0 and said, result.err)
+    policy.write_text("version: 1\nrules:\n" + "".join(rules[:int(said[1])]))
+    measured(folder, ranks=1, env={"COLLX_POLICY": policy})
+
+
 def more_ranks_than_cpus(folder):
     text, rows = measured(folder, ranks=5, arguments=["--collectives=bcast", "--sizes=64..64"])
     check(all(float(row["limit_us"]) > 0 for row in rows), rows)
@@ -172,6 +183,6 @@ def mistakes_are_told(folder):
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one,
-                   policy_of_the_user_holds, policy_knows_the_world,
+                   policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, mistakes_are_told)])
