@@ -54,4 +54,42 @@ def crashed_programs_do_not_count(folder):
         check((folder / "runs").read_text() == crash * "\n", f"it went on:\n{result.out}{result.err}")
 
 
-main([(case.__name__.replace("_", " "), case) for case in (crashed_programs_do_not_count,)])
+def results(folder, where):
+    return {path.name: path.read_text() for path in (folder / "bench/results" / where).glob("*.*")}
+
+
+def jobs_write(folder, text, code=0):
+    program(folder / "build/bench/collx-bench-openmpi", f"""
+echo {text}
+for word; do case $word in --csv=* | --svg=*) echo {text} >"${{word#*=}}" ;; esac; done
+exit {code}""")
+
+
+def good(folder, text, *arguments):
+    jobs_write(folder, text)
+    bench(folder, *arguments).expect()
+
+
+def quick_figures_replace_no_others(folder):
+    good(folder, "full", "4")
+    before = results(folder, ".")
+    check(set(before) == {f"openmpi-4.{what}" for what in ("txt", "csv", "svg", "machine")}, before)
+    check("kernel:" in before["openmpi-4.machine"], before)
+    good(folder, "fast", "--quick", "4")
+    check(results(folder, ".") == before, results(folder, "."))
+    quick = results(folder, "quick")
+    check(set(quick) == set(before) and quick["openmpi-4.txt"] == quick["openmpi-4.csv"] == "fast\n", quick)
+
+
+def failed_jobs_leave_what_was_there(folder):
+    good(folder, "before", "4")
+    before = results(folder, ".")
+    jobs_write(folder, "broken", code=1)
+    result = bench(folder, "4")
+    check(result.code == 1 and "broken" in result.err and "the job failed" in result.err, result.err)
+    check(results(folder, ".") == before, results(folder, "."))
+
+
+main([(case.__name__.replace("_", " "), case) 
+      for case in (crashed_programs_do_not_count, quick_figures_replace_no_others,
+                   failed_jobs_leave_what_was_there)])
