@@ -90,6 +90,14 @@ def failed_jobs_leave_what_was_there(folder):
     check(results(folder, ".") == before, results(folder, "."))
 
 
+def any_number_of_ranks_will_do(folder):
+    good(folder, "figures", "1", "128")
+    check(set(results(folder, ".")) >= {"openmpi-1.csv", "openmpi-128.csv"}, results(folder, "."))
+    for word in ("0", "2x", ""):
+        result = bench(folder, word)
+        check(result.code == 1 and f"do not know '{word}'" in result.err, result.err)
+
+
 main([(case.__name__.replace("_", " "), case) 
       for case in (crashed_programs_do_not_count, quick_figures_replace_no_others,
-                   failed_jobs_leave_what_was_there)])
+                   failed_jobs_leave_what_was_there, any_number_of_ranks_will_do)])
