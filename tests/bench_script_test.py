@@ -49,7 +49,7 @@ def crashed_programs_do_not_count(folder):
         (folder / "runs").unlink(missing_ok=True)
         (folder / "crash").write_text(str(crash))
         result = bench(folder, "--quick", "apps")
-        check(result.code == 1 and "the program failed: lmp" in result.err, result.out + result.err)
+        check(result.code == 1 and "the program failed: " in result.err and "lmp -in" in result.err, result.out + result.err)
         check("unbound" not in result.err, result.err)
         check((folder / "runs").read_text() == crash * "\n", f"it went on:\n{result.out}{result.err}")
 
