@@ -64,7 +64,15 @@ struct State {
     std::set<AnyMap *> maps;
     unsigned numbers = 0;
     Counts counts = {};
-} all;
+};
+
+/* Made when it is first asked for, not when this is loaded: what one thread's dlopen() constructs
+ * comes before what another one's returns, but ThreadSanitizer does not know that. */
+State &all()
+{
+    static State state;
+    return state;
+}
 
 [[noreturn]] void fuss(const char *format, ...)
 {
@@ -80,24 +88,24 @@ struct State {
 
 template <class T> T *take(void *handle, const char *what)
 {
-    std::lock_guard<std::mutex> guard(all.lock);
-    if (!all.handles.count(handle))
+    std::lock_guard<std::mutex> guard(all().lock);
+    if (!all().handles.count(handle))
         fuss("%s: no such handle", what);
     return static_cast<T *>(handle);
 }
 
 template <class T> T *keep(T *object)
 {
-    std::lock_guard<std::mutex> guard(all.lock);
-    all.handles.insert(object);
+    std::lock_guard<std::mutex> guard(all().lock);
+    all().handles.insert(object);
     return object;
 }
 
 template <class T> void drop(T *object)
 {
     {
-        std::lock_guard<std::mutex> guard(all.lock);
-        all.handles.erase(object);
+        std::lock_guard<std::mutex> guard(all().lock);
+        all().handles.erase(object);
     }
     delete object;
 }
@@ -107,7 +115,7 @@ template <class F> void guarded(unsigned flags, unsigned *error, F body)
 {
     *error = 0;
     try {
-        if (!all.initialized)
+        if (!all().initialized)
             fuss("a call before SCIInitialize");
         if (flags)
             throw Error{ERROR_ILLEGAL_FLAG};
@@ -119,7 +127,7 @@ template <class F> void guarded(unsigned flags, unsigned *error, F body)
 
 void need_adapter(unsigned adapter)
 {
-    if (adapter >= all.settings.adapters)
+    if (adapter >= all().settings.adapters)
         throw Error{ERROR_NO_SUCH_ADAPTER};
 }
 
@@ -131,8 +139,8 @@ void need(bool condition)
 
 void add(const Counts &more)
 {
-    std::lock_guard<std::mutex> guard(all.lock);
-    auto *to = reinterpret_cast<uint64_t *>(&all.counts);
+    std::lock_guard<std::mutex> guard(all().lock);
+    auto *to = reinterpret_cast<uint64_t *>(&all().counts);
     auto *from = reinterpret_cast<const uint64_t *>(&more);
     for (size_t i = 0; i < sizeof more / sizeof *to; i++)
         to[i] += from[i];
@@ -141,11 +149,11 @@ void add(const Counts &more)
 /* The maps that a barrier or a check by this sequence covers. */
 std::vector<Map *> covered(const Sequence *sequence)
 {
-    if (!all.settings.shared)
+    if (!all().settings.shared)
         return {sequence->map->map.get()};
     std::vector<Map *> maps;
-    std::lock_guard<std::mutex> guard(all.lock);
-    for (AnyMap *map : all.maps)
+    std::lock_guard<std::mutex> guard(all().lock);
+    for (AnyMap *map : all().maps)
         maps.push_back(map->map.get());
     return maps;
 }
@@ -155,7 +163,7 @@ void send(const Sequence *sequence)
     Counts counts = {};
 
     counts.barriers = 1;
-    spend(all.settings.barrier_ns);
+    spend(all().settings.barrier_ns);
     for (Map *map : covered(sequence))
         map->send(counts);
     add(counts);
@@ -181,7 +189,7 @@ bool has_failed(Sequence *sequence)
     }
     uint64_t faults = faults_of(sequence);
     bool failed = faults != std::exchange(sequence->seen, faults);
-    return failed || (!sent && happens(sequence->map->map->random, all.settings.fail));
+    return failed || (!sent && happens(sequence->map->map->random, all().settings.fail));
 }
 
 unsigned check(Sequence *sequence)
@@ -190,13 +198,13 @@ unsigned check(Sequence *sequence)
     Counts counts = {};
 
     counts.checks = 1;
-    spend(all.settings.check_ns);
+    spend(all().settings.check_ns);
     if (sequence->state < 2) {
         bool failed = has_failed(sequence);
         sequence->state = failed;
-        if (!map.is_there() || (failed && happens(map.random, all.settings.hard)))
+        if (!map.is_there() || (failed && happens(map.random, all().settings.hard)))
             sequence->state = 2;
-        else if (failed && happens(map.random, all.settings.pending))
+        else if (failed && happens(map.random, all().settings.pending))
             sequence->state = 3;
         counts.failures = sequence->state > 0;
         counts.hard = sequence->state == 2;
@@ -234,27 +242,27 @@ using namespace standin;
 
 EXPORT void standin_counts(Counts *counts)
 {
-    std::lock_guard<std::mutex> guard(all.lock);
-    *counts = all.counts;
+    std::lock_guard<std::mutex> guard(all().lock);
+    *counts = all().counts;
 }
 
 EXPORT void FUNCTION(Initialize)(unsigned flags, unsigned *error)
 {
-    if (all.initialized)
+    if (all().initialized)
         fuss("SCIInitialize a second time");
-    all.settings = settings_from_environment();
-    all.initialized = true;
-    all.counts = {};
+    all().settings = settings_from_environment();
+    all().initialized = true;
+    all().counts = {};
     guarded(flags, error, [] {});
 }
 
 EXPORT void FUNCTION(Terminate)()
 {
-    if (!all.initialized)
+    if (!all().initialized)
         fuss("SCITerminate without SCIInitialize");
-    if (!all.handles.empty())
-        fuss("%zu things are left at SCITerminate", all.handles.size());
-    all.initialized = false;
+    if (!all().handles.empty())
+        fuss("%zu things are left at SCITerminate", all().handles.size());
+    all().initialized = false;
 }
 
 EXPORT void FUNCTION(GetLocalNodeId)(unsigned adapter, unsigned *node, unsigned flags,
@@ -262,7 +270,7 @@ EXPORT void FUNCTION(GetLocalNodeId)(unsigned adapter, unsigned *node, unsigned 
 {
     guarded(flags, error, [&] {
         need_adapter(adapter);
-        *node = all.settings.node;
+        *node = all().settings.node;
     });
 }
 
@@ -286,7 +294,7 @@ EXPORT void FUNCTION(CreateSegment)(void *descriptor, void **segment, unsigned i
     guarded(flags, error, [&] {
         auto *d = take<Descriptor>(descriptor, "SCICreateSegment");
         need(!d->local);
-        File file = File::create(all.settings, all.settings.node, id, size);
+        File file = File::create(all().settings, all().settings.node, id, size);
         d->local = keep(new LocalSegment{d, std::move(file)});
         *segment = d->local;
     });
@@ -364,7 +372,7 @@ EXPORT void FUNCTION(ConnectSegment)(void *descriptor, void **remote, unsigned n
         auto *d = take<Descriptor>(descriptor, "SCIConnectSegment");
         need_adapter(adapter);
         need(!d->remote);
-        File file = File::connect(all.settings, node, id);
+        File file = File::connect(all().settings, node, id);
         d->remote = keep(new RemoteSegment{d, std::move(file)});
         *remote = d->remote;
     });
@@ -392,9 +400,9 @@ EXPORT void *FUNCTION(MapRemoteSegment)(void *remote, void **map, size_t offset,
             throw Error{ERROR_OUT_OF_RANGE};
         r->map = keep(new AnyMap);
         r->map->remote = r;
-        std::lock_guard<std::mutex> guard(all.lock);
-        r->map->map = std::make_unique<Map>(all.settings, r->file, offset, size, all.numbers++);
-        all.maps.insert(r->map);
+        std::lock_guard<std::mutex> guard(all().lock);
+        r->map->map = std::make_unique<Map>(all().settings, r->file, offset, size, all().numbers++);
+        all().maps.insert(r->map);
         *map = r->map;
         address = r->map->map->address();
     });
@@ -411,8 +419,8 @@ EXPORT void FUNCTION(UnmapSegment)(void *map, unsigned flags, unsigned *error)
         else
             m->remote->map = nullptr;
         {
-            std::lock_guard<std::mutex> guard(all.lock);
-            all.maps.erase(m);
+            std::lock_guard<std::mutex> guard(all().lock);
+            all().maps.erase(m);
         }
         drop(m);
     });
@@ -426,7 +434,7 @@ EXPORT void FUNCTION(CreateMapSequence)(void *map, void **sequence, unsigned fla
         auto *s = keep(new Sequence{m});
         m->sequences++;
         m->map->broken = true;
-        s->restarts = all.settings.starts - 1;
+        s->restarts = all().settings.starts - 1;
         *sequence = s;
     });
 }
