@@ -11,14 +11,15 @@ struct weather {
     void (*run)(void);
 };
 
-/* MPI's beginning and end, and that of sessions and communicators; NULL is the last name. */
-extern const struct weather weather_ends[];
+/* The end of MPI and of communicators, and sessions; NULL is the last name. */
+extern const struct weather weather_ends[], weather_sessions[];
 
 /* In MPI_COMM_WORLD, from start() on. */
 extern int rank, size;
 
-/* MPI_Init, and MPI_Finalize after having said that all was good. */
+/* MPI_Init; say that all was good; do so before MPI_Finalize. */
 void start(void);
+void good(void);
 void finish(void);
 
 /* A round of what collx routes, checked. */
