@@ -1,0 +1,124 @@
+/* Programs whose calls MPI refuses, and that handle errors: cases of weather.c. */
+#include "tests/programs/weather.h"
+
+#include <stdio.h>
+
+/* Handles that a program forgot to set are MPI's to refuse. */
+static void zero_handles(void)
+{
+    MPI_Comm comm = (MPI_Comm)0;
+    MPI_Datatype type = (MPI_Datatype)0;
+    int value = 0, class;
+
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    rounds(MPI_COMM_WORLD, 10);
+    MPI_Error_class(MPI_Bcast(&value, 1, type, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_TYPE);
+    MPI_Error_class(MPI_Barrier(comm), &class);
+    CHECK(class == MPI_ERR_COMM);
+    rounds(MPI_COMM_WORLD, 10);
+    finish();
+}
+
+/* A call that one rank alone gets wrong must not make it count differently from the others. */
+static void lonely_error(void)
+{
+    MPI_Comm comm;
+    int value = 0, all = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; i++) {
+        if (rank == 0) {
+            CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+            CHECK(MPI_Reduce(&value, &all, 1, MPI_INT, MPI_SUM, -5, comm) != MPI_SUCCESS);
+        }
+        MPI_Barrier(comm);
+    }
+    for (int i = 0; i < 20; i++) /* all ask each other at the same call whether they set it up */
+        one_round(comm, i);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
+/* Nor may that rank wait for the others, which need not come: with communicators that are set up
+ * before their first call. */
+static void lonely_error_first(void)
+{
+    MPI_Comm comm;
+    int value = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
+static int errors_told;
+
+static void count_error(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm, (void)error;
+    errors_told++;
+}
+
+/* The same of what is routed, with a handler of the program's own, after which nobody but that
+ * handler may know. */
+static void lonely_error_told(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    int value = 0, all = 0;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(count_error, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    for (int i = 0; i < 3; i++) {
+        if (rank == 0) {
+            MPI_Bcast(&value, -1, MPI_INT, 0, comm);
+            MPI_Bcast(&value, 1, MPI_INT, i ? size : -5, comm);
+            MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, comm);
+            MPI_Allreduce(&value, &all, 1, MPI_INT, MPI_OP_NULL, comm);
+            CHECK(errors_told == 4 * (i + 1));
+        }
+        MPI_Barrier(comm);
+    }
+    for (int i = 0; i < 20; i++)
+        one_round(comm, i);
+    rounds(comm, 50);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
+/* handler_meanwhile.c sets one while collx makes what it needs for the communicator. */
+static void handler_meanwhile(void)
+{
+    MPI_Errhandler handler;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    CHECK(!MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler));
+    CHECK(handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+    finish();
+}
+
+const struct weather weather_errors[] = {
+    {"zero-handles", zero_handles},
+    {"lonely-error", lonely_error},
+    {"lonely-error-first", lonely_error_first},
+    {"lonely-error-told", lonely_error_told},
+    {"handler-meanwhile", handler_meanwhile},
+    {0},
+};
