@@ -1,12 +1,7 @@
 // collx-report on traces with known numbers.
 #include "tests/trace_session.h"
 
-extern "C" {
-#include "report/histogram.h"
-}
-
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -109,31 +104,37 @@ void record(const TraceFolder &folder, int rank, int size, const std::function<v
     set_times(folder.file(rank), start_ns + run_ns);
 }
 
+// The first `traced` of them.
+void record_ranks(const TraceFolder &folder, int traced, int size,
+                  const std::function<void(int rank)> &body)
+{
+    for (int rank = 0; rank < traced; rank++)
+        record(folder, rank, size, [&] { body(rank); });
+}
+
 // Two ranks, ten allreduces of 1000 us on rank 0, which waits 600 us for rank 1, where they take
 // 400 us; one barrier for which rank 1 waits 50 us; and a nonblocking broadcast on a part.
 void record_pair(const TraceFolder &folder)
 {
-    for (int rank = 0; rank < 2; rank++)
-        record(folder, rank, 2, [rank] {
-            uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
-            uint64_t t = start_ns;
-            uint32_t sequence = 0;
-            for (int i = 0; i < 10; i++) {
-                if (i == 3) /* it has been set up */
-                    world = trace_comm(1, rank, 2, "MPI_COMM_WORLD", 300000);
-                t += 10000000;
-                trace_event(COLLX_ALLREDUCE, world, sequence++, t + (rank ? 600000 : 0),
-                            t + 1000000);
-            }
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
+        uint64_t t = start_ns;
+        uint32_t sequence = 0;
+        for (int i = 0; i < 10; i++) {
+            if (i == 3) /* it has been set up */
+                world = trace_comm(1, rank, 2, "MPI_COMM_WORLD", 300000);
             t += 10000000;
-            trace_event(COLLX_BARRIER, world, sequence++, t + (rank ? 0 : 50000), t + 100000, 0, 0,
-                        COLLX_BLOCKING, 0, COLLX_REASON_WARMUP);
-            uint32_t part = trace_comm(2u + (unsigned)rank, 0, 1, "");
-            t += 10000000;
-            uint64_t event = trace_event(COLLX_BCAST, part, 0, t, t + 2000, 3 << 20, 0,
-                                         COLLX_NONBLOCKING, 0, COLLX_REASON_NOT_ROUTED);
-            collx_recorder.complete(event, t + 70000);
-        });
+            trace_event(COLLX_ALLREDUCE, world, sequence++, t + (rank ? 600000 : 0), t + 1000000);
+        }
+        t += 10000000;
+        trace_event(COLLX_BARRIER, world, sequence++, t + (rank ? 0 : 50000), t + 100000, 0, 0,
+                    COLLX_BLOCKING, 0, COLLX_REASON_WARMUP);
+        uint32_t part = trace_comm(2u + (unsigned)rank, 0, 1, "");
+        t += 10000000;
+        uint64_t event = trace_event(COLLX_BCAST, part, 0, t, t + 2000, 3 << 20, 0,
+                                     COLLX_NONBLOCKING, 0, COLLX_REASON_NOT_ROUTED);
+        collx_recorder.complete(event, t + 70000);
+    });
 }
 
 TEST(Report, CsvHasTheNumbers)
@@ -280,15 +281,14 @@ void record_meetings(uint32_t comm, int rank, int calls, uint64_t &t,
 TEST(Report, NobodyIsBlamedForItsTurn)
 {
     TraceFolder folder;
-    for (int rank = 0; rank < 8; rank++)
-        record(folder, rank, 8, [rank] {
-            uint64_t t = start_ns;
-            uint32_t world = trace_comm(1, rank, 8, "MPI_COMM_WORLD");
-            record_meetings(world, rank, 160, t, [](int i) { return i % 8; });
-            uint32_t pair = trace_comm(2u + (unsigned)rank / 2, rank % 2, 2, "");
-            if (rank < 2)
-                record_meetings(pair, rank, 160, t, [](int i) { return i % 2; });
-        });
+    record_ranks(folder, 8, 8, [](int rank) {
+        uint64_t t = start_ns;
+        uint32_t world = trace_comm(1, rank, 8, "MPI_COMM_WORLD");
+        record_meetings(world, rank, 160, t, [](int i) { return i % 8; });
+        uint32_t pair = trace_comm(2u + (unsigned)rank / 2, rank % 2, 2, "");
+        if (rank < 2)
+            record_meetings(pair, rank, 160, t, [](int i) { return i % 2; });
+    });
     EXPECT_EQ(csv(report(folder, "-f csv --by collective " + folder.path).out)[0]["last_count"],
               "100");
     Result run = report(folder, folder.path);
@@ -299,16 +299,15 @@ TEST(Report, WhoIsLateMoreOftenIsNamed)
 {
     for (int size : {2, 8}) {
         TraceFolder folder;
-        for (int rank = 0; rank < 8; rank++)
-            record(folder, rank, 8, [rank, size] {
-                uint64_t t = start_ns;
-                uint32_t comm = trace_comm(2u + (unsigned)(rank / size), rank % size, size, "");
-                // The first of them each second time, and of two as often as that again.
-                record_meetings(comm, rank, 160, t, [rank, size](int i) {
-                    int first = rank - rank % size;
-                    return i % 2 || (size == 2 && i % 4) ? first : first + 1 + i / 2 % (size - 1);
-                });
+        record_ranks(folder, 8, 8, [size](int rank) {
+            uint64_t t = start_ns;
+            uint32_t comm = trace_comm(2u + (unsigned)(rank / size), rank % size, size, "");
+            // The first of them each second time, and of two as often as that again.
+            record_meetings(comm, rank, 160, t, [rank, size](int i) {
+                int first = rank - rank % size;
+                return i % 2 || (size == 2 && i % 4) ? first : first + 1 + i / 2 % (size - 1);
             });
+        });
         Result run = report(folder, folder.path);
         EXPECT_NE(
             run.out.find(size == 2 ? "rank 0 was last in 75% of" : "rank 0 was last in 50% of"),
@@ -322,14 +321,13 @@ TEST(Report, WhoIsLateMoreOftenIsNamed)
 TEST(Report, SharesInWordsAreOfAllTime)
 {
     TraceFolder folder;
-    for (int rank = 0; rank < 2; rank++)
-        record(folder, rank, 3, [rank] {
-            uint64_t t = start_ns;
-            uint32_t world = trace_comm(1, rank, 3, "MPI_COMM_WORLD");
-            uint32_t pair = trace_comm(2, rank, 2, "");
-            record_meetings(pair, rank, 1, t, [](int) { return 1; });
-            trace_event(COLLX_ALLREDUCE, world, 0, t, t + 9000000);
-        });
+    record_ranks(folder, 2, 3, [](int rank) {
+        uint64_t t = start_ns;
+        uint32_t world = trace_comm(1, rank, 3, "MPI_COMM_WORLD");
+        uint32_t pair = trace_comm(2, rank, 2, "");
+        record_meetings(pair, rank, 1, t, [](int) { return 1; });
+        trace_event(COLLX_ALLREDUCE, world, 0, t, t + 9000000);
+    });
     set_times(folder.file(1), start_ns + run_ns / 10);
     Result run = report(folder, folder.path);
     for (const char *part : {"; 1.7% of the run time in 4 collective calls, most on rank 1: 9.0%",
@@ -357,12 +355,11 @@ TEST(Report, ClocksOfNodesAreAligned)
 TEST(Report, NobodyWaitsAfterHavingLeft)
 {
     TraceFolder folder;
-    for (int rank = 0; rank < 2; rank++)
-        record(folder, rank, 2, [rank] {
-            uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
-            uint64_t t = start_ns + (rank ? 900000 : 0); // the root has long gone on
-            trace_event(COLLX_BCAST, world, 0, t, t + 1000);
-        });
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
+        uint64_t t = start_ns + (rank ? 900000 : 0); // the root has long gone on
+        trace_event(COLLX_BCAST, world, 0, t, t + 1000);
+    });
     std::vector<Line> rows = csv(report(folder, "-f csv " + folder.path).out);
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0]["wait_ns"], "1000");
@@ -562,8 +559,7 @@ TEST(Report, MoreRanksThanFilesMayBeOpen)
 {
     TraceFolder folder;
     const int ranks = 40;
-    for (int rank = 0; rank < ranks; rank++)
-        record(folder, rank, ranks, [] {});
+    record_ranks(folder, ranks, ranks, [](int) {});
     ASSERT_EQ(in_process([&] {
                   struct rlimit few = {20, 20};
                   setrlimit(RLIMIT_NOFILE, &few);
@@ -580,12 +576,11 @@ TEST(Report, CallSitesGetNamesWithFewFiles)
 {
     TraceFolder folder;
     const int ranks = 20;
-    for (int rank = 0; rank < ranks; rank++)
-        record(folder, rank, ranks, [rank] {
-            trace_event(
-                COLLX_BARRIER, trace_comm(1, rank, ranks, ""), 0, start_ns, start_ns + 10, 0,
-                collx_recorder.site(__builtin_extract_return_addr(__builtin_return_address(0))));
-        });
+    record_ranks(folder, ranks, ranks, [](int rank) {
+        trace_event(
+            COLLX_BARRIER, trace_comm(1, rank, ranks, ""), 0, start_ns, start_ns + 10, 0,
+            collx_recorder.site(__builtin_extract_return_addr(__builtin_return_address(0))));
+    });
     int status;
     rlim_t files = ranks;
     do
@@ -617,44 +612,6 @@ TEST(Report, AnyBytes)
         Result run = report(folder, (round % 2 ? "-f json " : "") + folder.path);
         ASSERT_TRUE(run.status >= 0 && run.status <= 2) << run.status << run.err;
     }
-}
-
-TEST(Histogram, QuantilesAreWithinOnePercent)
-{
-    std::mt19937_64 random(1);
-    for (double spread : {3.0, 8.0, 30.0}) {
-        std::vector<uint64_t> values;
-        collx_histogram histogram, half;
-        collx_histogram_init(&histogram);
-        collx_histogram_init(&half);
-        for (int i = 0; i < 20001; i++) {
-            values.push_back((uint64_t)exp((double)(random() % 10000) / 10000 * spread));
-            ASSERT_TRUE(collx_histogram_add(i % 2 ? &half : &histogram, values.back()));
-        }
-        ASSERT_TRUE(collx_histogram_merge(&histogram, &half));
-        std::sort(values.begin(), values.end());
-        for (double q : {0.0, 0.01, 0.25, 0.5, 0.99, 0.999, 1.0}) {
-            size_t at = q > 0 ? (size_t)ceil(q * (double)values.size()) - 1 : 0;
-            double exact = (double)values[at];
-            EXPECT_NEAR((double)collx_histogram_quantile(&histogram, q), exact, exact * 0.01) << q;
-        }
-        EXPECT_EQ(histogram.min, values.front());
-        EXPECT_EQ(histogram.max, values.back());
-        collx_histogram_finish(&histogram);
-        collx_histogram_finish(&half);
-    }
-}
-
-TEST(Histogram, Ends)
-{
-    collx_histogram histogram;
-    collx_histogram_init(&histogram);
-    EXPECT_EQ(collx_histogram_quantile(&histogram, 0.5), 0u);
-    ASSERT_TRUE(collx_histogram_add(&histogram, 0));
-    ASSERT_TRUE(collx_histogram_add(&histogram, UINT64_MAX));
-    EXPECT_EQ(collx_histogram_quantile(&histogram, 0.5), 0u);
-    EXPECT_NEAR((double)collx_histogram_quantile(&histogram, 1), 1.8446744073709552e19, 1.8e17);
-    collx_histogram_finish(&histogram);
 }
 
 } // namespace

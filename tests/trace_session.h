@@ -92,6 +92,12 @@ inline uint64_t trace_event(collx_kind kind, uint32_t comm, uint32_t sequence, u
     return collx_recorder.event(&event);
 }
 
+inline void barrier_now(uint32_t comm, uint32_t sequence, uint32_t site = 0)
+{
+    uint64_t now = collx_clock_ns();
+    trace_event(COLLX_BARRIER, comm, sequence, now, now, 0, site);
+}
+
 // Runs in a process of its own and returns how that ended; 0 is well.
 inline int in_process(const std::function<void()> &body)
 {

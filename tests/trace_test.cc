@@ -6,13 +6,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <dlfcn.h>
-#include <exception>
 #include <fcntl.h>
 #include <fstream>
 #include <memory>
 #include <sched.h>
-#include <set>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -20,23 +17,8 @@
 #include <thread>
 #include <vector>
 
-extern "C" uint32_t passing_on_site(uint32_t (*site)(const void *)); // tests/passing_on.c
-
-// What tests/constructor.c runs while it is loaded.
-static std::function<void()> now_in_constructor;
-extern "C" __attribute__((visibility("default"))) void in_constructor()
-{
-    now_in_constructor();
-}
-
 namespace
 {
-
-void barrier_now(uint32_t comm, uint32_t sequence, uint32_t site = 0)
-{
-    uint64_t now = collx_clock_ns();
-    trace_event(COLLX_BARRIER, comm, sequence, now, now, 0, site);
-}
 
 // What a process writes to stderr.
 int in_process_with_stderr(const std::function<void()> &body, std::string *said)
@@ -533,110 +515,6 @@ TEST(Trace, PipeOfTheSameName)
     EXPECT_TRUE(open_trace(folder.file(0)));
 }
 
-// A program that no launcher starts, or the launcher of another MPI, is a job of its own: several
-// at once do not take each other's names.
-TEST(Trace, ProcessesThatAreAloneAreJobsOfTheirOwn)
-{
-    TraceFolder folder;
-    collx_trace_setup setup = trace_setup(folder, 0, 1);
-    setup.job = 0;
-    int begun[2];
-    char byte;
-    ASSERT_EQ(pipe(begun), 0);
-    pid_t first = fork();
-    if (!first) {
-        open_or_die(setup);
-        close(begun[1]);
-        pause();
-    }
-    close(begun[1]);
-    EXPECT_EQ(read(begun[0], &byte, 1), 0); // until it has
-    close(begun[0]);
-    EXPECT_EQ(in_process([&] {
-                  open_or_die(setup);
-                  collx_recorder.close();
-              }),
-              0);
-    kill(first, SIGKILL);
-    waitpid(first, nullptr, 0);
-    std::set<uint64_t> jobs;
-    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
-        jobs.insert(open_trace(entry.path())->header.job);
-    EXPECT_EQ(jobs.size(), 2u);
-    EXPECT_TRUE(std::filesystem::exists(folder.file(0)));
-}
-
-using Variables = std::vector<std::pair<const char *, const char *>>;
-
-// The job number of a process that has these variables of launchers and no others.
-uint64_t job_of(const Variables &variables, int size = 4)
-{
-    TraceFolder folder;
-    EXPECT_EQ(in_process([&] {
-                  for (const char *name :
-                       {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID",
-                        "LSB_JOBID", "FLUX_JOB_ID", "PALS_APID", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                        "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"})
-                      unsetenv(name);
-                  for (const auto &[name, value] : variables)
-                      setenv(name, value, 1);
-                  collx_trace_setup setup = trace_setup(folder, size ? 0 : -1, size);
-                  setup.job = 0;
-                  open_or_die(setup);
-                  collx_recorder.close();
-              }),
-              0);
-    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
-        return open_trace(entry.path())->header.job;
-    return 0;
-}
-
-// Ranks that mpirun starts on its own node inherit what it was run in; the others do not.
-TEST(Trace, WhatALauncherWasRunInMakesNoOtherJob)
-{
-    const Variables around[] = {
-        {{"SLURM_JOB_ID", "7"}},   {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}},
-        {{"PBS_JOBID", "7.head"}}, {{"LSB_JOBID", "7"}},
-        {{"FLUX_JOB_ID", "f7"}},   {{"SLURM_JOB_ID", "7"}, {"PMI_JOBID", "7.0"}}};
-    const uint64_t remote = job_of({{"PMIX_NAMESPACE", "3141140481"}});
-    for (Variables all : around) {
-        all.push_back({"PMIX_NAMESPACE", "3141140481"});
-        EXPECT_EQ(job_of(all), remote) << all[0].first;
-    }
-    EXPECT_EQ(job_of({{"PMI_JOBID", "7.1"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "1"}}),
-              job_of({{"PMI_JOBID", "7.1"}}));
-}
-
-TEST(Trace, RunsOfALauncherAreDifferentJobs)
-{
-    const Variables runs[] = {{{"PMIX_NAMESPACE", "1"}, {"SLURM_JOB_ID", "7"}},
-                              {{"PMIX_NAMESPACE", "2"}, {"SLURM_JOB_ID", "7"}},
-                              {{"PMI_JOBID", "7.0"}},
-                              {{"PMI_JOBID", "7.1"}},
-                              {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}},
-                              {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "1"}},
-                              {{"SLURM_JOB_ID", "71"}, {"SLURM_STEP_ID", ""}},
-                              {{"PALS_APID", "a"}, {"PBS_JOBID", "7.head"}},
-                              {{"PALS_APID", "b"}, {"PBS_JOBID", "7.head"}},
-                              {{"FLUX_JOB_ID", "f7"}, {"SLURM_JOB_ID", "7"}},
-                              {{"FLUX_JOB_ID", "f8"}, {"SLURM_JOB_ID", "7"}},
-                              {{"PBS_JOBID", "7.head"}},
-                              {{"LSB_JOBID", "7"}},
-                              {}};
-    std::set<uint64_t> jobs;
-    for (const Variables &run : runs)
-        jobs.insert(job_of(run));
-    EXPECT_EQ(jobs.size(), std::size(runs));
-}
-
-// Sessions do not tell how many processes there are.
-TEST(Trace, SessionsThatAreAloneAreJobsOfTheirOwn)
-{
-    EXPECT_NE(job_of({}, 0), job_of({}, 0));
-    EXPECT_EQ(job_of({{"MPI_LOCALNRANKS", "2"}}, 0), job_of({{"MPI_LOCALNRANKS", "2"}}, 0));
-    EXPECT_EQ(job_of({{"PMIX_NAMESPACE", "1"}}, 0), job_of({{"PMIX_NAMESPACE", "1"}}, 0));
-}
-
 TEST(Trace, DoesNotTouchErrno)
 {
     TraceFolder folder;
@@ -649,85 +527,6 @@ TEST(Trace, DoesNotTouchErrno)
                                   collx_recorder.site(__builtin_return_address(0)));
                   collx_recorder.close();
                   EXPECT_EQ(errno, 42);
-              }),
-              0);
-}
-
-__attribute__((noinline)) uint32_t site_here()
-{
-    uint32_t site = collx_recorder.site(__builtin_return_address(0));
-    asm volatile("");
-    return site;
-}
-
-// A library that only passes MPI calls on is not where the program made them.
-TEST(Trace, CallSitesAreInTheProgram)
-{
-    TraceFolder folder;
-    ASSERT_EQ(in_process([&] {
-                  open_or_die(trace_setup(folder, 0, 1));
-                  uint32_t sites[4];
-                  for (volatile int i = 0; i < 2; i = i + 1) // one place, not unrolled
-                      sites[i] = site_here();
-                  EXPECT_EQ(sites[0], sites[1]);
-                  sites[2] = passing_on_site(collx_recorder.site);
-                  sites[3] = passing_on_site(collx_recorder.site);
-                  EXPECT_NE(sites[2], sites[0]);
-                  EXPECT_NE(sites[2], sites[3]); // two places here, one place there
-                  uint32_t comm = trace_comm(1, 0, 1, "");
-                  for (uint32_t i = 0; i < 4; i++)
-                      barrier_now(comm, i, sites[i]);
-                  collx_recorder.close();
-              }),
-              0);
-    Trace trace = open_trace(folder.file(0));
-    ASSERT_TRUE(trace);
-    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
-        const collx_trace_read_site &site = trace->sites[record->event.site];
-        EXPECT_NE(site.offset, 0u);
-        EXPECT_NE(strstr(trace->modules[site.module].path, "trace-test"), nullptr)
-            << trace->modules[site.module].path;
-    }
-}
-
-// The loader's lock is held there, for which a thread waits that has come from a new place.  That
-// place is one for which no stack is walked: under ThreadSanitizer a thread that has walked one
-// crashes where it ends, since libunwind's cache of it goes after what the sanitizer knew of it.
-TEST(Trace, SitesOfAConstructor)
-{
-    TraceFolder folder;
-    ASSERT_EQ(in_process([&] {
-                  open_or_die(trace_setup(folder, 0, 1));
-                  std::thread other;
-                  now_in_constructor = [&] {
-                      std::atomic<bool> begun{false};
-                      other = std::thread([&begun] {
-                          begun = true;
-                          EXPECT_NE(collx_recorder.site(
-                                        reinterpret_cast<const char *>(&std::terminate) + 1),
-                                    0u);
-                      });
-                      while (!begun)
-                          sched_yield();
-                      usleep(200000);
-                      EXPECT_NE(collx_recorder.site(__builtin_return_address(0)), 0u);
-                  };
-                  alarm(30);
-                  EXPECT_NE(dlopen(COLLX_TEST_CONSTRUCTOR, RTLD_NOW), nullptr) << dlerror();
-                  other.join();
-                  collx_recorder.close();
-              }),
-              0);
-}
-
-TEST(Trace, SitesCanBeLeftOut)
-{
-    TraceFolder folder;
-    ASSERT_EQ(in_process([&] {
-                  collx_trace_setup setup = trace_setup(folder, 0, 1);
-                  setup.call_sites = 0;
-                  open_or_die(setup);
-                  EXPECT_EQ(collx_recorder.site(__builtin_return_address(0)), 0u);
               }),
               0);
 }
