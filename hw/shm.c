@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -28,13 +29,8 @@ uint64_t collx_shm_node(void)
     char text[256];
     struct stat namespace;
 
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t got = read(fd, text, sizeof text);
-        if (got > 0)
-            hash = collx_hash(hash, text, (size_t)got);
-        close(fd);
-    }
+    collx_file_text("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    hash = collx_hash(hash, text, strlen(text));
     if (!gethostname(text, sizeof text)) {
         text[sizeof text - 1] = '\0';
         hash = collx_hash(hash, text, strlen(text));
