@@ -1,5 +1,6 @@
 #include "algorithms/bcast_nodes.h"
 
+#include "algorithms/bcast.h"
 #include "algorithms/copy.h"
 #include "algorithms/mates.h"
 
@@ -91,9 +92,10 @@ static void read_piece(struct bcast *bcast, struct way *way, uint64_t e, const u
         collx_copy_out(&bcast->copier, at, slot, bytes);
 }
 
-/* `buf` NULL: there is no memory for them; what others expect of this rank it does all the same. */
-static int run_bytes(struct bcast *bcast, int root, unsigned char *buf, size_t bytes)
+/* A collx_bcast_bytes_fn. */
+static int run_bytes(void *state, int root, void *buf, size_t bytes)
 {
+    struct bcast *bcast = state;
     struct collx_mates *mates = &bcast->mates;
     struct way way = find_way(bcast, root);
     const bool writes = mates->index == way.writer, alone = mates->ranks == 1;
@@ -103,7 +105,7 @@ static int run_bytes(struct bcast *bcast, int root, unsigned char *buf, size_t b
     for (size_t first = 0; first < bytes; first += PIECE) {
         const uint64_t e = ++bcast->piece;
         const size_t here = bytes - first < PIECE ? bytes - first : PIECE;
-        unsigned char *at = buf ? buf + first : NULL;
+        unsigned char *at = buf ? (unsigned char *)buf + first : NULL;
         /* Nobody looks at the ring of a node that has one rank. */
         unsigned char *slot = alone && at ? at : bcast->slots + e % SLOTS * PIECE;
 
@@ -130,23 +132,6 @@ static int run_bytes(struct bcast *bcast, int root, unsigned char *buf, size_t b
     return way.error;
 }
 
-/* Root and leaves may cut the same bytes into different elements. */
-static int run_packed(struct bcast *bcast, struct collx_call *call)
-{
-    struct collx_team *team = bcast->mates.team;
-    unsigned char *packed = malloc(call->bytes);
-    int error = packed ? 0 : team->ops->no_memory;
-
-    if (!error && team->rank == call->root)
-        error = team->ops->pack(team->ctx, call, call->rbuf, 0, call->count, packed);
-    int passed = run_bytes(bcast, call->root, packed, call->bytes);
-    error = error ? error : passed;
-    if (!error && team->rank != call->root)
-        error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
-    free(packed);
-    return error;
-}
-
 static int run(struct collx_slot *slot, struct collx_call *call)
 {
     struct bcast *bcast = slot->state;
@@ -154,7 +139,7 @@ static int run(struct collx_slot *slot, struct collx_call *call)
     if (bcast->mates.team->size == 1 || call->bytes == 0)
         return 0;
     if (!call->contiguous)
-        return run_packed(bcast, call);
+        return collx_bcast_packed(bcast->mates.team, call, run_bytes, bcast);
     return run_bytes(bcast, call->root, call->rbuf, call->bytes);
 }
 

@@ -73,8 +73,9 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, pass_fn *pass
     return error;
 }
 
-/* `buf` NULL: this rank has no memory for the message, which is not a short one; it takes part all
- * the same. */
+/* `buf`: as of a collx_bcast_bytes_fn; NULL only if the message is not a short one. */
+_Static_assert((int)COLLX_SMALL_BYTES <= (int)COLLX_BCAST_BOUNCE,
+               "there is always memory for those");
 FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
 {
     if (bytes > COLLX_SMALL_BYTES)
@@ -83,49 +84,33 @@ FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *
     return 0;
 }
 
-/* A datatype that is not simply bytes in order: everything is packed first and unpacked last,
- * since root and leaves may cut the same bytes into different elements. */
-static int run_packed(struct bcast *bcast, pass_fn *pass, struct collx_call *call)
+FOR_EACH_PASS int bytes_flat(void *state, int root, void *buf, size_t bytes)
 {
-    struct collx_team *team = bcast->team;
-    unsigned char bounce[COLLX_SMALL_BYTES];
-    unsigned char *packed = call->bytes <= sizeof bounce ? bounce : malloc(call->bytes);
-    int error = 0;
-
-    if (!packed) {
-        run_bytes(bcast, pass, call->root, NULL, call->bytes);
-        return team->ops->no_memory;
-    }
-    if (team->rank == call->root)
-        error = team->ops->pack(team->ctx, call, call->rbuf, 0, call->count, packed);
-    if (error)
-        memset(packed, 0, call->bytes);
-    int passed = run_bytes(bcast, pass, call->root, packed, call->bytes);
-    error = error ? error : passed;
-    if (!error && team->rank != call->root)
-        error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
-    if (packed != bounce)
-        free(packed);
-    return error;
+    return run_bytes(state, pass_flat, root, buf, bytes);
 }
 
-FOR_EACH_PASS int run(struct bcast *bcast, pass_fn *pass, struct collx_call *call)
+FOR_EACH_PASS int bytes_grouped(void *state, int root, void *buf, size_t bytes)
+{
+    return run_bytes(state, pass_grouped, root, buf, bytes);
+}
+
+FOR_EACH_PASS int run(struct bcast *bcast, collx_bcast_bytes_fn *through, struct collx_call *call)
 {
     if (call->bytes == 0)
         return 0;
     if (!call->contiguous)
-        return run_packed(bcast, pass, call);
-    return run_bytes(bcast, pass, call->root, call->rbuf, call->bytes);
+        return collx_bcast_packed(bcast->team, call, through, bcast);
+    return through(bcast, call->root, call->rbuf, call->bytes);
 }
 
 static int run_flat(struct collx_slot *slot, struct collx_call *call)
 {
-    return run(slot->state, pass_flat, call);
+    return run(slot->state, bytes_flat, call);
 }
 
 static int run_grouped(struct collx_slot *slot, struct collx_call *call)
 {
-    return run(slot->state, pass_grouped, call);
+    return run(slot->state, bytes_grouped, call);
 }
 
 static int run_alone(struct collx_slot *slot, struct collx_call *call)
