@@ -99,12 +99,8 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool du
     if (error)
         return error;
     if (hello->collx[0] & hello->collx[1]) {
-        static bool said;
-        if (comm->rank == 0)
-            collx_warn_once(&said,
-                            "the ranks of %s run different versions of collx, so its collectives "
-                            "stay with the MPI library. Use one installation for all ranks",
-                            comm->label);
+        collx_setup_report_failed(comm, "run different versions of collx. Use one installation for "
+                                        "all");
         return COLLX_EUNFIT;
     }
     return hello->cannot ? COLLX_EUNFIT : 0;
@@ -498,7 +494,11 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
         else
             collx_select_install(comm, (enum collx_kind)kind);
     }
-    collx_setup_report_unordered(comm, setup, error);
+    if (error)
+        collx_setup_report_failed(comm, "could not agree on their routes. Most likely one of them "
+                                        "has no memory left: give the job more");
+    else
+        collx_setup_report_unordered(comm, setup);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         collx_setup_explain(setup);
     comm->facts.places = comm->team.places = NULL;

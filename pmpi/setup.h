@@ -42,7 +42,7 @@ struct collx_setup {
 enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
 
 /* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too
- * short for it; not where communicators are set up at once.  `calls`: so many come before. */
+ * short for it.  `calls`: so many come before. */
 void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls);
 
 /* Rank 0 says for all why there is no memory to share, of `size` bytes; `errors`: one bit or more
@@ -50,10 +50,11 @@ void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
  * is spoken of once. */
 void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors);
 
-/* What the policy demands and nothing can do is not done in silence.  `error`: nothing was set up.
- */
-void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup,
-                                  int error);
+/* Nothing was set up, as the ranks `what`.  The first reason is said, once. */
+void collx_setup_report_failed(const struct collx_comm *comm, const char *what);
+
+/* What the policy demands and nothing can do is not done in silence. */
+void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup);
 
 /* For COLLX_VERBOSE: which way the collectives go, how ranks wait, and the memory. */
 void collx_setup_explain(const struct collx_setup *setup);

@@ -15,7 +15,7 @@ void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
     char when[160] = "before its first MPI_Barrier, MPI_Bcast or MPI_Allreduce";
     int length;
 
-    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0 || collx_option_number(COLLX_OPTION_AT_ONCE))
+    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0)
         return;
     pmpi.Get_library_version(mpi, &length);
     mpi[strcspn(mpi, ",\n")] = '\0';
@@ -108,19 +108,25 @@ void collx_setup_explain(const struct collx_setup *setup)
     explain_memory(setup);
 }
 
-void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup,
-                                  int error)
+void collx_setup_report_failed(const struct collx_comm *comm, const char *what)
+{
+    static bool said;
+    const bool orders = comm->rank == 0 && collx_policy_orders(collx_policy_own());
+
+    if (comm->rank == 0)
+        collx_warn_once(&said,
+                        "the ranks of %s %s. So its collectives stay with the MPI "
+                        "library%s",
+                        comm->label, what,
+                        orders ? ", which combines in an order of its own, although the policy "
+                                 "demands order: rank"
+                               : "");
+}
+
+void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup)
 {
     static bool said;
 
-    if (error && comm->rank == 0 && collx_policy_orders(collx_policy_own()))
-        collx_warn_once(&said,
-                        "the policy %s demands order: rank, but the ranks of %s could not agree on "
-                        "their routes: the MPI library combines in an order of its own there. A "
-                        "rank that has no memory left is the likely reason",
-                        collx_policy_own()->source, comm->label);
-    if (error)
-        return;
     for (int kind = 0; comm->rank == 0 && kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++)
             if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)

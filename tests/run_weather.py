@@ -488,6 +488,14 @@ def no_memory_left(folder):
     said_once(result, "COLLX_MEMORY is used up")
 
 
+def no_memory_on_one(folder):
+    library = build / "tests" / "programs" / "no_memory.so"
+    for rank in 0, 1:
+        env = {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_MEMORY": rank}
+        result = good(job("plain", env, with_collx=False))
+        said_once(result, "could not agree on their routes", "no memory left")
+
+
 def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
@@ -712,6 +720,7 @@ main([
     ("no communicator left", simple("no-communicator", expect_route=False, ranks=2)),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
+    ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no more files may be opened", no_files),
     ("another version", another_version),
     ("rank 0 alone without collx", some_without(4, 0)),
