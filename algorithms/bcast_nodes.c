@@ -218,7 +218,8 @@ void collx_bcast_nodes_describe(const void *state, char *line, size_t size)
     if (bcast->fanout.nodes == 1)
         snprintf(line, size, "through memory that the ranks share");
     else if (bcast->fanout.rounds)
-        snprintf(line, size, "each leader passes on to %d others a round; %s", bcast->fanout.n - 1,
+        snprintf(line, size, "each leader passes on to %d other%s a round; %s", bcast->fanout.n - 1,
+                 bcast->fanout.n == 2 ? "" : "s",
                  collx_crossroads_describe(&bcast->crossroads, way, sizeof way));
     else
         snprintf(line, size, "each leader passes on to up to %d children; %s", bcast->fanout.n,

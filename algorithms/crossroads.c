@@ -116,7 +116,7 @@ static int borrow_driver(struct collx_crossroads *crossroads, const char *driver
                                           : (size_t)crossroads->slots * COLLX_LINE;
 
     if (!team->ops->segments) {
-        snprintf(why, size, "there is none here");
+        snprintf(why, size, "there are none here; over=p2p needs none");
         return COLLX_EUNFIT;
     }
     int error = team->ops->segments(team->ctx, driver, leaders->rank, leaders->nodes, bytes, &ops,

@@ -38,8 +38,14 @@ static int check_line(const struct collx_seg_streams *streams, char *why, size_t
 {
     if (streams->caps.line >= LINE_LEAST && (!streams->lent || streams->caps.line <= COLLX_LINE))
         return 0;
-    snprintf(why, size, "lines of %zu bytes are not good for data beside a flag",
-             streams->caps.line);
+    if (streams->caps.line < LINE_LEAST)
+        snprintf(why, size,
+                 "lines of %zu bytes have no room for data beside a flag: COLLX_SISCI_LINE has to "
+                 "be %d or more",
+                 streams->caps.line, LINE_LEAST);
+    else
+        snprintf(why, size, "lines of %zu bytes are longer than %d; over=p2p takes any network",
+                 streams->caps.line, COLLX_LINE);
     return COLLX_EUNFIT;
 }
 

@@ -78,7 +78,8 @@ static int shm_make(struct collx_net *net, size_t bytes, struct collx_export **m
     if (!error)
         error = collx_shm_allocate(new->fd, new->bytes);
     if (error) {
-        snprintf(why, size, "cannot share %zu bytes of memory: %s", bytes, strerror(-error));
+        snprintf(why, size, "cannot share %zu bytes of memory: %s. %s", bytes, strerror(-error),
+                 collx_shm_advice(-error));
         shm_unmake(new);
         new = NULL;
     } else {

@@ -69,7 +69,7 @@ static int missing(void)
 
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
         warn("the program calls an MPI function that its MPI library does not have; "
-             "the call returns an error");
+             "the call returns an error. A newer MPI library may have it");
     return 16; /* MPI_ERR_OTHER or a neighbour of it: anything but MPI_SUCCESS */
 }
 
@@ -265,8 +265,9 @@ static void load_adapter(void)
     };
     int error = open(&door, why, sizeof why);
     if (error)
-        warn("the adapter for %s cannot be used: %s; the program runs without collx", version,
-             *why ? why : strerror(-error));
+        warn("the adapter for %s cannot be used: %s; the program runs without collx. Install all "
+             "files of one version",
+             version, *why ? why : strerror(-error));
 }
 
 /* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not

@@ -95,8 +95,9 @@ static void begin(struct opening *opening, struct told *told)
      * communicator may go on after that, and MPI does not tell which one is a session's. */
     const bool lasts = collx_world_up() && !atomic_load(&collx_sessions);
     if (!lasts)
-        snprintf(opening->why, opening->why_size,
-                 "windows need MPI_COMM_WORLD, and that no session is open");
+        snprintf(
+            opening->why, opening->why_size,
+            "windows need MPI_COMM_WORLD, and that no session is open; over=p2p needs neither");
     told->none = collx_messages_open(opening->comm) || !lasts || (leads && !opening->net);
     if (comm->rank == opening->leaders[0])
         told->id = new_id();
@@ -149,7 +150,8 @@ static void lock_window(struct opening *opening)
     pmpi.Win_set_errhandler(net->win, MPI_ERRORS_RETURN);
     if (!is_unified(net->win)) {
         snprintf(opening->why, opening->why_size,
-                 "windows of this MPI library are not unified with the memory of processes");
+                 "windows of this MPI library are not unified with the memory of processes; "
+                 "take over=p2p");
         return;
     }
     /* Nobody ever locks one alone, as MPI_MODE_NOCHECK demands. */
@@ -225,7 +227,8 @@ static void take_probe(struct opening *opening, struct told *told)
     told->failed = probe != probe_of(from);
     if (told->failed)
         snprintf(opening->why, opening->why_size,
-                 "what is put into a window of this MPI library does not get there");
+                 "what is put into a window of this MPI library does not get there; take "
+                 "over=p2p");
 }
 
 /* Collective where all leaders have a window; where some have none, the others keep theirs: MPI

@@ -46,7 +46,8 @@ void collx_trace_load(void)
                  "%s. It belongs beside libcollx.so, and needs libunwind", dlerror());
     } else if (loaded->version != COLLX_RECORDER_VERSION) {
         loaded = NULL;
-        snprintf(unloaded, sizeof unloaded, "%s is of another version of collx", path);
+        snprintf(unloaded, sizeof unloaded,
+                 "%s is of another version of collx. Install all files of one", path);
     }
 }
 

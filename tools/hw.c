@@ -128,7 +128,7 @@ int collx_hw_main(int argc, char **argv)
         "probe [SPEC...]\ntest SPEC\nfree SPEC",
         "The hardware barrier: find ports, test an installation, free channels.\v"
         "A SPEC is DRIVER:DEVICE,KEY=VALUE,..., such as ppdev:/dev/parport0,channels=4; "
-        "docs/hardware.md has them all.",
+        "hardware.md, beside the other documents, has them all.",
         argc, argv);
     return typed.command->main(typed.argc, typed.argv);
 }

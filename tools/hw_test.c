@@ -267,7 +267,8 @@ int collx_hw_test_main(int argc, char **argv)
         .doc =
             "Test an installation, node by node.  Without options: the board and all its channels "
             "from this node alone, which takes a board with channels.\v"
-            "Not while a job uses the port.  Step by step: docs/hardware.md."};
+            "Not while a job uses the port.  Step by step: hardware.md, beside the other "
+            "documents."};
     struct request request = {.how = ALONE, .seconds = 10, .times = TIMES};
     bool good;
 
