@@ -244,7 +244,7 @@ static void collx_bcast_shm_describe(const void *state, char *line, size_t size)
 const struct collx_algorithm collx_bcast_shm = {
     .name = "shm",
     .help = "rings in shared memory; long messages are pipelined through them",
-    .needs = "all ranks on one node",
+    .needs = "all ranks on one node; messages up to 2 GiB",
     .kind = COLLX_BCAST,
     .params = params,
     .query = collx_query_one_node,

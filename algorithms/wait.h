@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct collx_flag) == COLLX_LINE, "an array of flags has o
  * in whatever state it is.  A prefetch for writing does nothing where the CPU has fetched the line
  * by itself, for reading, as it does with lines that are used one after the other; and a flag that
  * is not claimed costs a trip that nothing else hides: a Bcast of 8 bytes takes 0.17 us instead of
- * 0.29 between CPUs far apart, one of 256 bytes 0.25 instead of 0.47. */
+ * 0.29 between CPUs far apart. */
 static inline void collx_flag_claim(_Atomic uint32_t *claimed)
 {
     /* Relaxed: nothing depends on it, nor on who else stores there. */

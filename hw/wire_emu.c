@@ -57,8 +57,8 @@ static int attach(struct collx_port *port, char *why, size_t size)
     port->fd = collx_fd_own(open(spec->device, O_RDWR | O_CLOEXEC));
     if (port->fd < 0 || fstat(port->fd, &status)) {
         int error = -errno;
-        snprintf(why, size, "cannot open %s: %s; collx-hwemu makes it", spec->device,
-                 strerror(-error));
+        snprintf(why, size, "cannot open %s: %s; collx-hwemu-single or -channels makes it",
+                 spec->device, strerror(-error));
         return error;
     }
     port->bytes = (size_t)status.st_size;
@@ -74,7 +74,8 @@ static int attach(struct collx_port *port, char *why, size_t size)
         return -EINVAL;
     }
     if (!is_running(port->fd)) {
-        snprintf(why, size, "the board of %s does not run; start collx-hwemu again", spec->device);
+        snprintf(why, size, "the board of %s does not run; start its collx-hwemu again",
+                 spec->device);
         return -ENXIO;
     }
     if (spec->node >= port->file->nodes || spec->channels != port->file->channels) {

@@ -338,7 +338,7 @@ TEST(Emulated, SaysWhenTheBoardIsGone)
     EXPECT_EQ(collx_barrier_wires.open(&bar, board.spec(0).c_str(), &caps, why, sizeof why),
               -ENXIO);
     EXPECT_EQ(std::string(why),
-              "the board of " + board.folder + "/board does not run; start collx-hwemu again");
+              "the board of " + board.folder + "/board does not run; start its collx-hwemu again");
 }
 
 /* Who has its wires does not die of that. */

@@ -122,7 +122,7 @@ TEST(Wires, SayWhatToDo)
         {"mmio:/dev/no-such-card", -ENOENT, "`lspci -v` finds the card"},
         {"mmio:/dev/null,registers=0/2", -EINVAL, "multiples of 4 below"},
         {"mmio:/dev/null,out=32", -EINVAL, "the bits 0 to 31"},
-        {"emu:/tmp/no-such-file", -ENOENT, "collx-hwemu makes it"},
+        {"emu:/tmp/no-such-file", -ENOENT, "collx-hwemu-single or -channels makes it"},
         {"emu:/dev/null", -EINVAL, "is not the file of an emulated board"},
     };
     for (const auto &[text, error, part] : wrong) {
