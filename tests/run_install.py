@@ -32,8 +32,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 """
-USES = """#include <base/algorithm.h>
-#include <collx/group.h>
+USES = """#include <collx/group.h>
 #include <stdlib.h>
 #include <trace/format.h>
 int main(void)
