@@ -1,7 +1,7 @@
 /* The collectives of MPI, in one table.
  *
- * Everything that needs a list of them (the exported names, the adapter's wrappers, the trace,
- * the policy words, the report) is expanded from here, so adding one is one line.
+ * The exported names, the adapter's wrappers, the trace, the policy words and the report are
+ * expanded from here; CONTRIBUTING.md tells what else a new one takes.
  */
 #ifndef COLLX_COLLECTIVES_H
 #define COLLX_COLLECTIVES_H

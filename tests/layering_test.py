@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """usage: layering_test.py SOURCE
 
-Each folder includes only what lies below it.  The table is the one of the house plan."""
+Each folder includes only what lies below it.  The table is the one of CONTRIBUTING.md."""
 
 import re
 import sys
