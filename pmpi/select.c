@@ -80,9 +80,12 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
     if (option->rank_order && selection->comm->rank == 0)
         collx_warn_once(&said,
                         "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
-                        "its own, although the policy demands order: rank: collx has no way for "
-                        "elements of that size. Smaller ones, and more of them, have one",
-                        collx_kind_name(kind), call->elem_bytes, selection->comm->label);
+                        "its own, although the policy demands order: rank: %s",
+                        collx_kind_name(kind), call->elem_bytes, selection->comm->label,
+                        option->otherwise.slot
+                            ? "collx has no way for elements of more than 64 KiB"
+                            : "the algorithm does not take that, and none that does could be set "
+                              "up. COLLX_VERBOSE=1 tells why");
     return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
 }
 
