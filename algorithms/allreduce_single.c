@@ -135,7 +135,11 @@ static int run_slices(const struct vectors *v)
         size_t offset = (size_t)slice.first * v->call->elem_bytes;
 
         collx_single_await(single, rank);
-        uint64_t address = collx_single_view(single, rank)->receive;
+        const struct collx_view *view = collx_single_view(single, rank);
+        uint64_t address = view->receive;
+        /* Nobody had all operands. */
+        if (!view->send && !error)
+            error = team->ops->no_memory;
         if (!slice.count || !v->receive)
             continue;
         int failed =
@@ -182,7 +186,8 @@ int collx_allreduce_single(struct collx_single *single, struct collx_call *call,
         return run(&v, whole);
 
     unsigned char *packed = malloc(call->bytes);
-    int error = packed ? team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, packed) : 0;
+    int error = packed ? team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, packed)
+                       : team->ops->no_memory;
     /* What cannot be packed is not there; the others hear of it. */
     v.send = v.receive = error ? NULL : packed;
     int failed = run(&v, whole);

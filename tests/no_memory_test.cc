@@ -213,6 +213,25 @@ TEST_P(NoMemoryInCalls, Allreduce)
               }));
 }
 
+/* Of fewer elements than ranks some combine nothing: they have an error all the same, and so has
+ * everybody who gets what another one could not combine. */
+TEST(NoMemoryOfOne, IsAnErrorOnAll)
+{
+    EXPECT_EQ("", run(COLLX_ALLREDUCE, 9, 2, [](Rank &self, int round) {
+                  static Affine send[3 * 256], receive[3 * 256];
+                  const bool lacks = round % 9 == self.team.rank;
+                  if (one_in == 0) {
+                      left = lacks ? 0 : INT_MAX;
+                      int error = self.compose(send, receive, 3 * 256, 256);
+                      left = INT_MAX;
+                      if (error != self.team.ops->no_memory)
+                          return "error " + std::to_string(error) + " in round " +
+                                 std::to_string(round);
+                  }
+                  return std::string();
+              }));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NoMemoryInCalls,
                          testing::Combine(testing::Values(2, 5, 9), testing::Values(1, 2)));
 

@@ -65,9 +65,11 @@ void *elements(void *, const collx_call *call, int64_t count, void **base)
 }
 
 /* On unpacked elements, so what is in the buffers is what the caller of compose() has there. */
-int reduce(void *, const collx_call *, const void *in, void *inout, int64_t count)
+int reduce(void *, const collx_call *call, const void *in, void *inout, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
+    const int64_t each = static_cast<int64_t>(call->elem_bytes / sizeof(Affine));
+
+    for (int64_t i = 0; i < count * each; i++) {
         Affine left = static_cast<const Affine *>(in)[i];
         Affine &right = static_cast<Affine *>(inout)[i];
         right = after(left, right);
@@ -312,15 +314,15 @@ int Rank::sum(const int64_t *send, int64_t *receive, int64_t count)
     return carry_out(call);
 }
 
-int Rank::compose(const Affine *send, Affine *receive, int64_t count)
+int Rank::compose(const Affine *send, Affine *receive, int64_t count, int64_t each)
 {
     collx_call call = {};
 
     call.sbuf = send;
     call.rbuf = receive;
-    call.elem_bytes = sizeof *send;
-    call.count = count;
-    call.bytes = static_cast<size_t>(count) * sizeof *send;
+    call.elem_bytes = static_cast<size_t>(each) * sizeof *send;
+    call.count = count / each;
+    call.bytes = static_cast<size_t>(call.count) * call.elem_bytes;
     call.op_kind = COLLX_OP_USER;
     return carry_out(call);
 }

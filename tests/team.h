@@ -46,8 +46,8 @@ struct Rank {
     int barrier();
     int bcast(void *buf, size_t bytes, int root, bool contiguous = true);
     int sum(const int64_t *send, int64_t *receive, int64_t count);
-    /* By the lender's reduction, on elements that have to be packed. */
-    int compose(const Affine *send, Affine *receive, int64_t count);
+    /* By the lender's reduction, on elements that have to be packed, of so many each. */
+    int compose(const Affine *send, Affine *receive, int64_t count, int64_t each = 1);
 
   private:
     int carry_out(collx_call &call);
