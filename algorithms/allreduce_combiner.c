@@ -2,6 +2,7 @@
 
 #include "algorithms/combine.h"
 #include "algorithms/mates.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,11 +14,6 @@ static int at_node(const struct collx_combiner *combiner, long node)
     const long nodes = combiner->nodes;
 
     return (int)((node % nodes + nodes) % nodes);
-}
-
-static int keep_first(int error, int next)
-{
-    return error ? error : next;
 }
 
 int collx_combiner_messages(const struct collx_team *team)
@@ -183,7 +179,7 @@ static int disseminate(struct collx_combiner *combiner, size_t bytes)
             add_message(combiner, &count, from, false,
                         combiner->operands + (size_t)combiner->place[from] * bytes, in);
         }
-        error = keep_first(error, transfer(combiner, count));
+        error = collx_error_first(error, transfer(combiner, count));
     }
     return error;
 }
@@ -204,7 +200,7 @@ static int collect(struct collx_combiner *combiner, size_t bytes)
     count = 0;
     add_message(combiner, &count, (int)((combiner->own - 1) / f), true, combiner->operands,
                 (size_t)combiner->below[combiner->own] * bytes);
-    return keep_first(error, transfer(combiner, count));
+    return collx_error_first(error, transfer(combiner, count));
 }
 
 static int hand_out(struct collx_combiner *combiner, unsigned char *out, size_t bytes)
@@ -219,7 +215,7 @@ static int hand_out(struct collx_combiner *combiner, unsigned char *out, size_t 
     count = 0;
     for (long child = first; child < first + f && child < combiner->nodes; child++)
         add_message(combiner, &count, (int)child, true, out, bytes);
-    return keep_first(error, transfer(combiner, count));
+    return collx_error_first(error, transfer(combiner, count));
 }
 
 static int combine_small(struct collx_combiner *combiner,
@@ -238,7 +234,7 @@ static int combine_small(struct collx_combiner *combiner,
     if (!error && (!tree || combiner->own == 0))
         error = collx_combine(combiner->team, contribution->call, combiner->from,
                               contribution->count, contribution->out);
-    return tree ? keep_first(error, hand_out(combiner, contribution->out, bytes)) : error;
+    return tree ? collx_error_first(error, hand_out(combiner, contribution->out, bytes)) : error;
 }
 
 /* The slice that a node combines: bytes of the chunk. */
@@ -322,6 +318,6 @@ int collx_combiner_combine(struct collx_combiner *combiner,
         return combine_small(combiner, contribution);
     /* All of it whatever goes wrong: others count on our messages. */
     int error = scatter(combiner, contribution);
-    error = keep_first(error, combine_slice(combiner, contribution));
-    return keep_first(error, gather(combiner, contribution));
+    error = collx_error_first(error, combine_slice(combiner, contribution));
+    return collx_error_first(error, gather(combiner, contribution));
 }

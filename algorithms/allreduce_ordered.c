@@ -11,6 +11,7 @@
  */
 #include "algorithms/combine.h"
 #include "algorithms/messages.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,12 +41,6 @@ static int neighbour(const struct collx_team *team, int steps)
     return (team->rank + steps + team->size) % team->size;
 }
 
-/* An error does not end it, here and below: the others are counting on our messages. */
-static int keep_first(int error, int failed)
-{
-    return error ? error : failed;
-}
-
 static int run_short(struct ordered *state, struct collx_call *call)
 {
     struct collx_team *team = state->team;
@@ -56,10 +51,12 @@ static int run_short(struct ordered *state, struct collx_call *call)
         memcpy(state->operands, call->sbuf, bytes);
     else
         error = team->ops->pack(team->ctx, call, call->sbuf, 0, call->count, state->operands);
+    /* An error does not end it, here and below: the others are counting on our messages. */
     for (int have = 1; have < team->size; have *= 2) {
         int more = team->size - have < have ? team->size - have : have;
         size_t length = (size_t)more * bytes;
-        error = keep_first(error, collx_exchange(team, neighbour(team, -have), state->operands,
+        error = collx_error_first(error,
+                                  collx_exchange(team, neighbour(team, -have), state->operands,
                                                  length, neighbour(team, have),
                                                  state->operands + (size_t)have * bytes, length));
     }
@@ -112,10 +109,10 @@ static int run_chunk(struct ordered *state, struct collx_call *call, const struc
     for (int k = 1; k < team->size; k++) {
         int to = neighbour(team, k), from = neighbour(team, -k);
         state->from[from] = state->operands + (size_t)(k - 1) * own;
-        error = keep_first(error,
-                           collx_exchange(team, to, chunk->in + slice_offset(team, call, chunk, to),
-                                          slice_bytes(team, call, chunk, to), from,
-                                          state->from[from], own));
+        error = collx_error_first(
+            error,
+            collx_exchange(team, to, chunk->in + slice_offset(team, call, chunk, to),
+                           slice_bytes(team, call, chunk, to), from, state->from[from], own));
     }
     state->from[team->rank] = (unsigned char *)(uintptr_t)chunk->in + own_offset;
     if (!error && own)
@@ -125,7 +122,8 @@ static int run_chunk(struct ordered *state, struct collx_call *call, const struc
     memcpy(chunk->out + own_offset, state->result, own);
     for (int k = 1; k < team->size; k++) {
         int to = neighbour(team, k), from = neighbour(team, -k);
-        error = keep_first(error, collx_exchange(team, to, state->result, own, from,
+        error = collx_error_first(error,
+                                  collx_exchange(team, to, state->result, own, from,
                                                  chunk->out + slice_offset(team, call, chunk, from),
                                                  slice_bytes(team, call, chunk, from)));
     }
@@ -147,10 +145,10 @@ static int run_long(struct ordered *state, struct collx_call *call)
             chunk.out = (unsigned char *)call->rbuf + offset;
         } else {
             chunk.in = chunk.out = state->packed;
-            error = keep_first(error, team->ops->pack(team->ctx, call, call->sbuf, first,
-                                                      chunk.count, state->packed));
+            error = collx_error_first(error, team->ops->pack(team->ctx, call, call->sbuf, first,
+                                                             chunk.count, state->packed));
         }
-        error = keep_first(error, run_chunk(state, call, &chunk));
+        error = collx_error_first(error, run_chunk(state, call, &chunk));
         if (!call->contiguous && !error)
             error =
                 team->ops->unpack(team->ctx, call, state->packed, call->rbuf, first, chunk.count);

@@ -54,7 +54,8 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
                                               (size_t)half.first * call->elem_bytes
                                         : pipe->work->operand;
     if (!call->contiguous)
-        error = collx_pipe_put(pipe, call, half.first, half.count, pipe->work->operand, true);
+        error = team->ops->pack(team->ctx, call, call->sbuf, half.first, half.count,
+                                pipe->work->operand);
     if (!error && half.count)
         error = collx_combine(team, call, from, half.count, shared);
     if (!error)

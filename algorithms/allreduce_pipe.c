@@ -16,7 +16,8 @@
  * A short vector, of one chunk, uses the waits to claim what it writes next: after (A) its slice of
  * `out`, after (B) the next call's chunk and flags, of which there are two for that, in turn.
  * Nobody looks there any more: all had done C(g-2) and B(g-1) before they posted reduced = g-1,
- * which our last call has waited for.
+ * which our last call has waited for; and C(g-1), whose flags `reduced` are claimed, before they
+ * posted copied = g, which B(g) has.
  *
  * Chunks are counted over all calls, and all ranks count alike.
  */

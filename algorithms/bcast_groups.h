@@ -33,7 +33,7 @@
 struct collx_group_rings {
     struct collx_team *team;
     const struct collx_groups *groups;
-    struct collx_ring *ring; /* [groups->count]; what is no pointer is used in our own one only */
+    struct collx_ring *ring; /* [groups->count]; what changes is counted in our own one only */
     uint64_t guests;         /* the last chunk that guests have come for */
 };
 

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 enum { SLOTS = 4, PIECE = 16384 };
+/* Release e comes when all have arrived at e - SLOTS, and have looked at its result. */
+_Static_assert(SLOTS <= (int)COLLX_MATES_RESULTS,
+               "a result is not overwritten before all have seen it");
 
 struct bcast {
     struct collx_mates mates;

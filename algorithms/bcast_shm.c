@@ -20,20 +20,19 @@ struct bcast {
     struct collx_single single;
 };
 
+/* What runs a call is compiled twice, `grouped` and not, so that being flat costs no look at what
+ * else could be. */
+#define FOR_BOTH static inline __attribute__((always_inline))
+
 /* One message, through the ring for small messages or the one for large ones; from or to nowhere
- * where `buf` is NULL.  What runs a call is compiled for each of these two, so that being flat
- * costs no look at what else could be. */
-typedef void pass_fn(struct bcast *bcast, bool large, int root, char *buf, size_t bytes);
-#define FOR_EACH_PASS static inline __attribute__((always_inline))
-
-FOR_EACH_PASS void pass_flat(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
+ * where `buf` is NULL. */
+FOR_BOTH void pass(struct bcast *bcast, bool grouped, bool large, int root, char *buf, size_t bytes)
 {
-    collx_ring_pass(bcast->team, large ? &bcast->large : &bcast->small, root, buf, bytes);
-}
-
-static inline void pass_grouped(struct bcast *bcast, bool large, int root, char *buf, size_t bytes)
-{
-    collx_group_rings_pass(large ? &bcast->grouped.large : &bcast->grouped.small, root, buf, bytes);
+    if (grouped)
+        collx_group_rings_pass(large ? &bcast->grouped.large : &bcast->grouped.small, root, buf,
+                               bytes);
+    else
+        collx_ring_pass(bcast->team, large ? &bcast->large : &bcast->small, root, buf, bytes);
 }
 
 static struct collx_copier *copier_of_long(struct bcast *bcast)
@@ -45,22 +44,22 @@ static struct collx_copier *copier_of_long(struct bcast *bcast)
 }
 
 /* Not inline: short messages have no use for it. */
-static __attribute__((noinline)) int run_long(struct bcast *bcast, pass_fn *pass, int root,
+static __attribute__((noinline)) int run_long(struct bcast *bcast, bool grouped, int root,
                                               void *buf, size_t bytes)
 {
     int error = 0;
 
     if (bytes < bcast->single.tuner.least) {
-        pass(bcast, true, root, buf, bytes);
+        pass(bcast, grouped, true, root, buf, bytes);
         return 0;
     }
     switch (collx_single_begin(&bcast->single, bytes)) {
     case COLLX_WAY_SEGMENT:
-        pass(bcast, true, root, buf, bytes);
+        pass(bcast, grouped, true, root, buf, bytes);
         break;
     case COLLX_WAY_PAST:
         collx_copy_out_past(copier_of_long(bcast));
-        pass(bcast, true, root, buf, bytes);
+        pass(bcast, grouped, true, root, buf, bytes);
         collx_copy_out_past_end(copier_of_long(bcast));
         break;
     case COLLX_WAY_SINGLE:
@@ -76,41 +75,41 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, pass_fn *pass
 /* `buf`: as of a collx_bcast_bytes_fn; NULL only if the message is not a short one. */
 _Static_assert((int)COLLX_SMALL_BYTES <= (int)COLLX_BCAST_BOUNCE,
                "there is always memory for those");
-FOR_EACH_PASS int run_bytes(struct bcast *bcast, pass_fn *pass, int root, void *buf, size_t bytes)
+FOR_BOTH int run_bytes(struct bcast *bcast, bool grouped, int root, void *buf, size_t bytes)
 {
     if (bytes > COLLX_SMALL_BYTES)
-        return run_long(bcast, pass, root, buf, bytes);
-    pass(bcast, false, root, buf, bytes);
+        return run_long(bcast, grouped, root, buf, bytes);
+    pass(bcast, grouped, false, root, buf, bytes);
     return 0;
 }
 
-FOR_EACH_PASS int bytes_flat(void *state, int root, void *buf, size_t bytes)
+static int packed_flat(void *state, int root, void *buf, size_t bytes)
 {
-    return run_bytes(state, pass_flat, root, buf, bytes);
+    return run_bytes(state, false, root, buf, bytes);
 }
 
-FOR_EACH_PASS int bytes_grouped(void *state, int root, void *buf, size_t bytes)
+static int packed_grouped(void *state, int root, void *buf, size_t bytes)
 {
-    return run_bytes(state, pass_grouped, root, buf, bytes);
+    return run_bytes(state, true, root, buf, bytes);
 }
 
-FOR_EACH_PASS int run(struct bcast *bcast, collx_bcast_bytes_fn *through, struct collx_call *call)
+FOR_BOTH int run(struct bcast *bcast, bool grouped, struct collx_call *call)
 {
     if (call->bytes == 0)
         return 0;
     if (!call->contiguous)
-        return collx_bcast_packed(bcast->team, call, through, bcast);
-    return through(bcast, call->root, call->rbuf, call->bytes);
+        return collx_bcast_packed(bcast->team, call, grouped ? packed_grouped : packed_flat, bcast);
+    return run_bytes(bcast, grouped, call->root, call->rbuf, call->bytes);
 }
 
 static int run_flat(struct collx_slot *slot, struct collx_call *call)
 {
-    return run(slot->state, bytes_flat, call);
+    return run(slot->state, false, call);
 }
 
 static int run_grouped(struct collx_slot *slot, struct collx_call *call)
 {
-    return run(slot->state, bytes_grouped, call);
+    return run(slot->state, true, call);
 }
 
 static int run_alone(struct collx_slot *slot, struct collx_call *call)

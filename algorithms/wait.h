@@ -19,7 +19,8 @@
 /* Room for a small payload beside a flag: both travel in one line, in one trip. */
 enum { COLLX_INLINE = 52 };
 
-/* A flag has one writer, and its line no other: whoever polls it must not be disturbed. */
+/* A flag has one writer at a time, which knows its last value, and nobody else writes to its line:
+ * whoever polls it must not be disturbed. */
 struct collx_flag {
     _Alignas(COLLX_LINE) _Atomic uint64_t value;
     unsigned char payload[COLLX_INLINE];

@@ -8,4 +8,10 @@ enum {
     COLLX_EINVALID,   /* the input is wrong; the place and the reason were reported */
 };
 
+/* Of two results the one that is an error; the first, if both are. */
+static inline int collx_error_first(int error, int next)
+{
+    return error ? error : next;
+}
+
 #endif
