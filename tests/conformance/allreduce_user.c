@@ -21,6 +21,7 @@ static const struct layout *now;
 static MPI_Datatype now_handle;
 static ptrdiff_t now_base; /* of elements at absolute addresses */
 static bool commutative;
+static bool by_collx; /* the call that is under way */
 static bool misused;
 
 static uint64_t *at(const void *elements, int64_t i, ptrdiff_t offset)
@@ -40,10 +41,17 @@ static void combine(const void *in, void *inout, int64_t count)
         }
 }
 
+/* collx lays elements out like the program's own, which begin at multiples of 16: data may need
+ * that alignment elsewhere than where they begin.  MPI libraries look at their beginning alone. */
+static bool is_aligned(const void *elements)
+{
+    return (uintptr_t)at(elements, 0, now->a) % 8 == 0 &&
+           (!by_collx || (uintptr_t)elements % 16 == 0);
+}
+
 static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
 {
-    if (*type != now_handle || *count < 0 || (uintptr_t)at(in, 0, now->a) % 8 ||
-        (uintptr_t)at(inout, 0, now->a) % 8) {
+    if (*type != now_handle || *count < 0 || !is_aligned(in) || !is_aligned(inout)) {
         misused = true;
         return;
     }
@@ -121,7 +129,9 @@ static void one(MPI_Comm comm, const struct layout *layout, int64_t count, MPI_O
     send = cf_buffer_make(CF_SEND, type, count, 0);
     receive = cf_buffer_make(CF_RECEIVE, type, count, 0);
     cf_buffer_put(in_place ? &receive : &send, cf_stream(seed, cf_rank));
+    by_collx = cf_routed;
     rc = reduce(&send, &receive, op, how, comm);
+    by_collx = false;
     if (misused)
         cf_fail("the op was called with a wrong datatype, count, or misaligned elements");
 
