@@ -367,7 +367,7 @@ def belongs_together(folder, expected):
 
 def lonely_error(folder):
     simple("lonely-error")(folder)
-    belongs_together(folder, 6)
+    belongs_together(folder, {"openmpi": 18, "mpich": 15}[mpi_name])
 
 
 def lonely_error_first(folder):
