@@ -91,10 +91,14 @@ static void in_finalize(void)
     finish();
 }
 
-/* And in MPI_Comm_free, on the communicator that is freed. */
+/* And in MPI_Comm_free, on the communicator that is freed, after they have freed what they had made
+ * of it. */
 static int last_call(MPI_Comm comm, int key, void *value, void *extra)
 {
-    (void)key, (void)value, (void)extra;
+    MPI_Comm *own = value;
+
+    (void)key, (void)extra;
+    CHECK(MPI_Comm_free(own) == MPI_SUCCESS);
     one_round(comm, 3);
     return MPI_SUCCESS;
 }
@@ -108,13 +112,14 @@ static void in_comm_free(void)
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_call, &key, NULL);
     for (int i = 0; i < 12; i++) {
         /* Handles are used again for communicators of other ranks. */
-        MPI_Comm comm;
+        MPI_Comm comm, own;
         MPI_Comm_split(MPI_COMM_WORLD, i % 3 ? rank % 2 : 0, i % 2 ? rank : -rank, &comm);
+        MPI_Comm_dup(comm, &own);
         if (rank == 0)
-            MPI_Comm_set_attr(comm, key, NULL);
+            MPI_Comm_set_attr(comm, key, &own);
         rounds(comm, i % 4 == 3 ? 10 : 1);
         if (rank != 0)
-            MPI_Comm_set_attr(comm, key, NULL);
+            MPI_Comm_set_attr(comm, key, &own);
         CHECK((i % 5 ? MPI_Comm_free : MPI_Comm_disconnect)(&comm) == MPI_SUCCESS);
         CHECK(comm == MPI_COMM_NULL);
     }
