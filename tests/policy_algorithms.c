@@ -46,6 +46,11 @@ static const struct collx_param nx_barrier_params[] = {
     {NULL, NULL, 0, 0, 0, NULL},
 };
 
+static const struct collx_param shm_params[] = {
+    {"copies", "of what is long", 0, 0, 2, NULL},
+    {NULL, NULL, 0, 0, 0, NULL},
+};
+
 static const struct collx_algorithm all[] = {
     {.name = "shm", .kind = COLLX_BARRIER, .query = one_node},
     {.name = "shm", .kind = COLLX_BCAST, .query = one_node},
@@ -53,7 +58,8 @@ static const struct collx_algorithm all[] = {
      .kind = COLLX_ALLREDUCE,
      .query = one_node,
      .rank_order = true,
-     .takes = small_elements},
+     .takes = small_elements,
+     .params = shm_params},
     {.name = "nx", .kind = COLLX_BARRIER, .query = ports, .params = nx_barrier_params},
     {.name = "nx", .kind = COLLX_ALLREDUCE, .query = ports, .params = nx_params},
     {.name = "tree", .kind = COLLX_BCAST, .query = ports},

@@ -96,6 +96,10 @@ TEST(PolicyPlan, MatchesCommunicators)
     EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_BCAST), "any ffffffff 1 pmpi");
     EXPECT_EQ(plan(*policy, uneven, "x", COLLX_BCAST), "any ffffffff 2 tree")
         << "all nodes have to be in ranks_per_node";
+    EXPECT_EQ(plan(*policy_of(" - match: { ranks_per_node: ..5 }\n   use: tree\n"), uneven, "x",
+                   COLLX_BCAST),
+              "any ffffffff -1 pmpi")
+        << "also the one with most ranks";
 }
 
 TEST(PolicyPlan, PassesOverWhatWasRefused)
@@ -141,6 +145,10 @@ TEST(PolicyPlan, KeepsRankOrder)
                    COLLX_ALLREDUCE),
               "any ffffffff 0 ordered in rank order")
         << "what is named comes in the order in which it is named";
+    EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: [shm, shm(copies=1)]\n"), one_node, "x",
+                   COLLX_ALLREDUCE),
+              "any ffffffff 0 shm else ordered in rank order")
+        << "with other parameters it takes no more";
     EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: pmpi\n"), one_node, "x", COLLX_ALLREDUCE),
               "any ffffffff 0 ordered in rank order");
     EXPECT_EQ(plan(*policy_of(" - order: any\n   use: nx\n"), one_node, "x", COLLX_ALLREDUCE),
@@ -344,6 +352,12 @@ TEST(PolicyExplain, OneCall)
                      "  passed  line 5: bytes: 2MiB is not in ..8KiB",
                      "  passed  line 7: bytes: 2MiB is not in ..1MiB", "  rule    none matches",
                      "  runs    pmpi"}));
+    EXPECT_EQ(
+        explain(*policy, {64, 1, 64, 64, 1, nullptr, nullptr}, COLLX_BARRIER, 2 << 20),
+        Lines({"barrier on MPI_COMM_WORLD: 64 ranks on 1 node; policy site.yaml",
+               "  passed  line 3: ranks: 64 is not in ..32",
+               "  passed  line 5: op: barrier has none", "  rule    line 7", "  runs    shm"}))
+        << "it has no bytes, whatever is asked";
     EXPECT_EQ(explain(*policy, uneven, COLLX_BARRIER, 0),
               Lines({"barrier on MPI_COMM_WORLD: 10 ranks on 2 nodes, 3 to 7 on each; policy "
                      "site.yaml",
