@@ -43,6 +43,24 @@ TEST(Trace, ProcessesThatAreAloneAreJobsOfTheirOwn)
     EXPECT_TRUE(std::filesystem::exists(folder.file(0)));
 }
 
+// Nor is one of theirs that of a later process with the same number.
+TEST(Trace, RunsOfOneProcessNumberAreDifferentJobs)
+{
+    std::set<uint64_t> jobs;
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, 0, 1);
+                  setup.job = 0;
+                  for (setup.start_ns = 1; setup.start_ns <= 2; setup.start_ns++) {
+                      open_or_die(setup);
+                      collx_recorder.close();
+                      jobs.insert(open_trace(folder.file(0))->header.job);
+                  }
+                  EXPECT_EQ(jobs.size(), 2u);
+              }),
+              0);
+}
+
 using Variables = std::vector<std::pair<const char *, const char *>>;
 
 // The job number of a process that has these variables of launchers and no others.

@@ -57,6 +57,25 @@ TEST(Trace, CallSitesAreInTheProgram)
     }
 }
 
+// The table of sites has an end; who comes later is told to be nowhere, at once.
+TEST(Trace, MoreCallSitesThanThereIsRoomFor)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  const char *text = reinterpret_cast<const char *>(&site_here);
+                  const uint32_t first = collx_recorder.site(text);
+                  uint32_t last = first, many = 0;
+                  alarm(20);
+                  for (; last && many < 40000; many++)
+                      last = collx_recorder.site(text - many % 2 - many);
+                  EXPECT_GT(many, 1000u);
+                  EXPECT_EQ(collx_recorder.site(text), first);
+                  collx_recorder.close();
+              }),
+              0);
+}
+
 // The loader's lock is held there, for which a thread waits that has come from a new place.  That
 // place is one for which no stack is walked: under ThreadSanitizer a thread that has walked one
 // crashes where it ends, since libunwind's cache of it goes after what the sanitizer knew of it.
