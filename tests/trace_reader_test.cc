@@ -42,6 +42,36 @@ std::string sample(const TraceFolder &folder)
     return slurp(folder.file(0));
 }
 
+// An event is within the run that it is of.
+TEST(TraceReader, EventsOfAnotherTimeAreNotBelieved)
+{
+    const auto events = [](uint64_t begin_ns, uint64_t end_ns, uint64_t run_end_ns) {
+        TraceFolder folder;
+        collx_trace_header header;
+        EXPECT_EQ(in_process([&] {
+                      open_or_die(trace_setup(folder, 0, 2));
+                      trace_event(COLLX_BARRIER, trace_comm(1, 0, 2, ""), 0, begin_ns, end_ns);
+                      collx_recorder.close();
+                  }),
+                  0);
+        std::string bytes = slurp(folder.file(0));
+        memcpy(&header, bytes.data(), sizeof header);
+        header.start_ns = 1000;
+        header.end_ns = run_end_ns;
+        memcpy(bytes.data(), &header, sizeof header);
+        spit(folder.file(0), bytes);
+        Trace trace = open_trace(folder.file(0));
+        EXPECT_EQ(trace->events + trace->invalid, 1u);
+        return trace->events;
+    };
+
+    EXPECT_EQ(events(1000, 2000, 2000), 1u);
+    EXPECT_EQ(events(999, 2000, 2000), 0u);
+    EXPECT_EQ(events(1000, 2001, 2000), 0u);
+    EXPECT_EQ(events(2000, 1999, 2000), 0u);
+    EXPECT_EQ(events(1000, 2001, 0), 1u) << "the run has not ended";
+}
+
 TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
 {
     TraceFolder folder;
