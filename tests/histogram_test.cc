@@ -36,6 +36,21 @@ TEST(Histogram, QuantilesAreWithinOnePercent)
     }
 }
 
+// Of values at either end of a bucket, whose middle is told.
+TEST(Histogram, BucketsAreToldByTheirMiddles)
+{
+    for (unsigned block = 4; block < 50; block++)
+        for (uint64_t value : {64ull << block, (65ull << block) - 1}) {
+            collx_histogram histogram;
+            collx_histogram_init(&histogram);
+            for (uint64_t each : {(uint64_t)0, value, UINT64_MAX})
+                ASSERT_TRUE(collx_histogram_add(&histogram, each));
+            EXPECT_NEAR((double)collx_histogram_quantile(&histogram, 0.5), (double)value,
+                        0.01 * (double)value);
+            collx_histogram_finish(&histogram);
+        }
+}
+
 TEST(Histogram, Ends)
 {
     collx_histogram histogram;

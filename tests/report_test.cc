@@ -336,6 +336,41 @@ TEST(Report, SharesInWordsAreOfAllTime)
         EXPECT_NE(run.out.find(part), std::string::npos) << part << " in:\n" << run.out;
 }
 
+// Who waits for whom is told of collectives in which each may have to wait for all.
+TEST(Report, WaitsAreOfWhatBelongsTogether)
+{
+    TraceFolder folder;
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD"), sequence = 0;
+        uint64_t begin = start_ns + (rank ? 1000 : 0), end = start_ns + 2000;
+        trace_event(rank ? COLLX_BARRIER : COLLX_ALLREDUCE, world, sequence++, begin, end);
+        trace_event(COLLX_NEIGHBOR_ALLGATHER, world, sequence++, begin, end);
+        for (collx_reason reason : {COLLX_REASON_INTERCOMM, COLLX_REASON_BAD_ARGUMENT})
+            trace_event(COLLX_BARRIER, world, sequence++, begin, end, 0, 0, COLLX_BLOCKING, 0,
+                        reason);
+        for (collx_form form : {COLLX_NONBLOCKING, COLLX_PERSISTENT})
+            trace_event(COLLX_BARRIER, world, sequence++, begin, end, 0, 0, form, 0,
+                        COLLX_REASON_NOT_ROUTED);
+        trace_event(COLLX_REDUCE, world, sequence++, begin, end);
+    });
+    for (Line &row : csv(report(folder, "-f csv " + folder.path).out)) {
+        bool all = row["collective"] == "MPI_Reduce";
+        EXPECT_EQ(row["matched_calls"], all ? "2" : "0") << row["collective"] << row["reason"];
+        EXPECT_EQ(row["wait_ns"], all ? "1000" : "0") << row["collective"] << row["reason"];
+    }
+}
+
+// Ranks of a node have one clock, whatever time of day each has seen when it began.
+TEST(Report, ANodeHasOneClock)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    set_times(folder.file(1), start_ns + run_ns, nullptr, 100000);
+    std::vector<Line> rows = csv(report(folder, "-f csv --by collective " + folder.path).out);
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0]["wait_ns"], "6000000");
+}
+
 // Two nodes whose monotonic clocks have nothing to do with each other.
 TEST(Report, ClocksOfNodesAreAligned)
 {
@@ -384,8 +419,16 @@ TEST(Report, CallSitesGetNames)
     EXPECT_GT(std::stoi(rows[0]["line"]), 0);
     EXPECT_EQ(rows[1]["module"], "");
 
-    // Of a program that was built anew since, the names would be wrong.
-    std::string bytes = slurp(folder.file(0));
+    // Of a program that was built anew since, the names would be wrong: without a number of its
+    // build, or with another one.
+    std::string bytes = slurp(folder.file(0)), nameless = bytes;
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (nameless[at + 47] == COLLX_TRACE_MODULE)
+            nameless[at + 40] = 0;
+    std::ofstream(folder.file(0), std::ios::binary) << nameless;
+    rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["function"], "");
     for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
         if (bytes[at + 47] == COLLX_TRACE_MODULE)
             bytes[at] = (char)(bytes[at] + 1);
@@ -416,6 +459,64 @@ TEST(Report, CallSitesGetNames)
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0]["module"], pipe);
     EXPECT_EQ(rows[0]["function"], "");
+}
+
+// A call that does not come back may be the last that a function does: its return address is that
+// of what lies behind it.
+asm(".pushsection .text\n"
+    ".globl ends_in_a_call, lies_behind\n"
+    ".hidden ends_in_a_call, lies_behind\n"
+    ".type ends_in_a_call, %function\n"
+    "ends_in_a_call: .fill 16, 1, 0\n"
+    ".size ends_in_a_call, 16\n"
+    ".type lies_behind, %function\n"
+    "lies_behind: .fill 16, 1, 0\n"
+    ".size lies_behind, 16\n"
+    ".popsection");
+extern "C" const char lies_behind[];
+
+TEST(Report, ACallIsBeforeWhereItReturns)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        trace_event(COLLX_BARRIER, trace_comm(1, 0, 1, ""), 0, start_ns, start_ns + 10, 0,
+                    collx_recorder.site(lies_behind));
+    });
+    std::vector<Line> rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["function"], "ends_in_a_call");
+}
+
+// JSON is UTF-8; what is not has each byte that is none replaced.
+TEST(Report, NamesThatAreNoUtf8)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        uint32_t comm = trace_comm(1, 0, 1, "a\x80\xff");
+        trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+    });
+    Result run = report(folder, "-f json " + folder.path);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_NE(run.out.find("\"a??\""), std::string::npos) << run.out;
+}
+
+// Those of four bytes, in a cell of a table.
+TEST(Report, LongCharactersAreNotCut)
+{
+    for (size_t before : {0, 1, 2, 3}) {
+        TraceFolder folder;
+        record(folder, 0, 1, [before] {
+            std::string name(before, 'x');
+            for (int i = 0; i < 80; i++)
+                name += "😀";
+            trace_event(COLLX_BARRIER, trace_comm(1, 0, 1, name.c_str()), 0, start_ns,
+                        start_ns + 10);
+        });
+        report(folder, folder.path);
+        EXPECT_EQ(system(("iconv -f UTF-8 -t UTF-16 >/dev/null " + folder.root + "/out").c_str()),
+                  0)
+            << slurp(folder.root + "/out");
+    }
 }
 
 // Wherever a text is cut, what is left of it is UTF-8: its last character is whole.
