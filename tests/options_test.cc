@@ -145,6 +145,19 @@ const char *nearest(const char *word)
     return search.name ? search.name : "";
 }
 
+/* Each once, also one that is the end of another. */
+TEST(Parse, ListsAllNamesWhereNoneIsNear)
+{
+    collx_nearest search = {};
+    char hint[COLLX_WHY_MAX];
+
+    search.word = "somethingelse";
+    for (const char *name : {"ranks_per_node", "node", "nodes", "node", "ranks_per_node"})
+        collx_nearest_offer(&search, name);
+    EXPECT_STREQ(collx_nearest_hint(&search, hint, sizeof hint),
+                 "; there are ranks_per_node, node, nodes");
+}
+
 TEST(Parse, FindsTheNearestName)
 {
     EXPECT_STREQ(nearest("barier"), "barrier");
