@@ -142,7 +142,7 @@ TEST(CpuLimits, Version1)
 {
     Machine m;
 
-    m.in("12:cpuset:/elsewhere\n4:cpuacct,cpu:/slurm/job 7\n1:name=systemd:/s\n0::/s\n");
+    m.in("4:cpuacct,cpu:/slurm/job 7\n12:cpuset:/elsewhere\n1:name=systemd:/s\n0::/s\n");
     m.mounts(std::string("32 23 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n") +
              CPU + "34 23 0:30 / /sys/fs/cgroup/systemd rw - cgroup systemd rw,name=systemd\n");
     m.v1("/sys/fs/cgroup/cpu,cpuacct/slurm/job 7", "50000", "100000");
@@ -180,7 +180,7 @@ TEST(CpuLimits, Containers)
          "30 23 0:26 /docker/1eb /sys/fs/cgroup ro - cgroup2 cgroup ro\n", "/sys/fs/cgroup/job",
          "1500"},
         {"a name that begins like it", "0::/docker/1ebb\n",
-         "30 23 0:26 /docker/1eb /sys/fs/cgroup ro - cgroup2 cgroup ro\n", "/sys/fs/cgroup", ""},
+         "30 23 0:26 /docker/1eb /sys/fs/cgroup ro - cgroup2 cgroup ro\n", "/sys/fs/cgroupb", ""},
         {"moved out of it", "0::/../other\n", UNIFIED, "/sys/fs/cgroup", ""},
         {"moved out of it, without a namespace", "0::/other\n",
          "30 23 0:26 /docker/1eb /sys/fs/cgroup ro - cgroup2 cgroup ro\n", "/sys/fs/cgroup", ""},

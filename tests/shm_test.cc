@@ -9,6 +9,7 @@ extern "C" {
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -98,6 +99,42 @@ TEST(Shm, IsNotWhereAProgramWritesThatHasClosedItsOutput)
                   for (int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
                       written = write(each, text, sizeof text) > 0 || written;
                   return !written && memcmp(base, "\0\0\0\0", 4) == 0;
+              }));
+}
+
+/* A process that is as another one was may have what seems to be its descriptor, of what is not its
+ * segment: more than there is of it would be SIGBUS. */
+TEST(Shm, IsOpenedByItsSizeAndItsCookie)
+{
+    EXPECT_EQ(0, status_of([] {
+                  void *base, *again = nullptr;
+                  int fd;
+
+                  if (collx_shm_create(mib, &base, &fd) || collx_shm_allocate(fd, mib))
+                      return false;
+                  struct collx_shm_address at = collx_shm_tell(fd, static_cast<uint64_t *>(base));
+                  if (collx_shm_open(&at, mib, 0, &again) || memcmp(base, again, sizeof at.cookie))
+                      return false;
+                  if (collx_shm_open(&at, 2 * mib, 0, &again) != -ESTALE ||
+                      collx_shm_open(&at, mib / 2, 0, &again) != -ESTALE)
+                      return false;
+                  at.cookie += 2;
+                  return collx_shm_open(&at, mib, 0, &again) == -ESTALE && !again;
+              }));
+}
+
+/* It has no part in collectives, and would keep the memory alive. */
+TEST(Shm, IsNotTheChildsOfAFork)
+{
+    EXPECT_EQ(0, status_of([] {
+                  void *base;
+                  int fd;
+
+                  return collx_shm_create(mib, &base, &fd) == 0 &&
+                         msync(base, mib, MS_ASYNC) == 0 &&
+                         status_of([=] {
+                             return msync(base, mib, MS_ASYNC) < 0 && errno == ENOMEM;
+                         }) == 0;
               }));
 }
 
