@@ -31,8 +31,16 @@ def measured(folder, ranks=2, arguments=(), env=None):
         return text, list(csv.DictReader(lines))
 
 
+def check_rounds(text):
+    """Each is in the table of a state, or was dropped."""
+    shown = sum(int(rounds) for rounds in re.findall(r"^\w+: (\d+) rounds", text, re.M))
+    dropped, every = map(int, re.search(r"^(\d+) of (\d+) rounds were dropped", text, re.M).groups())
+    check(shown + dropped == every > 0, text)
+
+
 def figures_fit_together(folder):
     text, rows = measured(folder)
+    check_rounds(text)
     if not rows:
         # A busy machine may be in no state at all; then it has to say so.
         check(re.search(r"^(\d+) of \1 rounds were dropped", text, re.M), text)
@@ -54,11 +62,33 @@ def figures_fit_together(folder):
 def one_rank_has_every_point(folder):
     # There is no state to tell, so no round is dropped.
     text, rows = measured(folder, ranks=1)
+    check_rounds(text)
     found = {(row["collective"], row["bytes"], row["route"]) for row in rows}
     wanted = {(*point, route) for point in POINTS for route in ("mpi", "collx")}
     check(wanted <= found, f"missing: {wanted - found}\n{text}")
     check({row["state"] for row in rows} == {"any"}, rows)
     check(re.search(r"^0 of \d+ rounds were dropped", text, re.M), text)
+
+
+def ratios_are_the_mpi_librarys_time_by_the_routes(folder):
+    # Of three rounds at most the quartiles are the least and the most, so that ratios lie between.
+    rows = measured(folder, ranks=1, arguments=["--time=0.001"])[1]
+    few = [row for row in rows if int(row["rounds"]) <= 3]
+    own = {(row["collective"], row["bytes"]): row for row in few if row["route"] == "mpi"}
+    found = 0
+    for row in few:
+        mpi_row = own.get((row["collective"], row["bytes"]))
+        # 0: no round has a time of both.
+        if not mpi_row or float(row["ratio"]) == 0:
+            continue
+        # Printed to 0.1 ns, which may be as good as nothing, and to a thousandth.
+        shortest = float(row["us_25"]) - 1e-4
+        least = (float(mpi_row["us_25"]) - 1e-4) / (float(row["us_75"]) + 1e-4) - 1e-3
+        most = (float(mpi_row["us_75"]) + 1e-4) / shortest + 1e-3 if shortest > 0 else float("inf")
+        check(all(least <= float(row[key]) <= most for key in ("ratio_25", "ratio", "ratio_75")),
+              f"not from {least} to {most}: {row}; {mpi_row}")
+        found += row["route"] != "mpi"
+    check(found, rows)
 
 
 def root_may_be_one(folder):
@@ -182,7 +212,8 @@ def mistakes_are_told(folder):
 
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
-      for case in (figures_fit_together, one_rank_has_every_point, root_may_be_one,
+      for case in (figures_fit_together, one_rank_has_every_point,
+                   ratios_are_the_mpi_librarys_time_by_the_routes, root_may_be_one,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, mistakes_are_told)])
