@@ -178,6 +178,15 @@ def policy_on_rank_0_alone(case):
     return run_case
 
 
+def options_on_rank_0_alone(folder):
+    """What rank 0's policy says of options holds for all, also where rank 0 is not."""
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\noptions: { memory: 0 }\nrules:\n  - use: [shm, pmpi]\n")
+    script = by_rank(folder, "COLLX_POLICY", policy, "", f"{weather} apart")
+    said_once(good(mpi.run(RANKS, [script])), "COLLX_MEMORY is used up",
+              f"the ranks of a communicator of {RANKS - 1} ranks")
+
+
 def policy_elsewhere_alone(case):
     def run_case(folder):
         policy = folder / "policy.yaml"
@@ -660,6 +669,7 @@ main([
     ("policy: the message says where", where_it_is_wrong),
     ("policy: only where rank 0 is", policy_on_rank_0_alone("plain")),
     ("policy: only where rank 0 is, which is in another communicator", policy_on_rank_0_alone("apart")),
+    ("policy: only where rank 0 is, which has options", options_on_rank_0_alone),
     ("policy: only where rank 0 is not", policy_elsewhere_alone("plain")),
     ("policy: only where rank 0 is not, in another communicator", policy_elsewhere_alone("apart")),
     ("one rank returns lines, the other does not", returned_by_one_alone),
