@@ -37,6 +37,11 @@ const void *shares_view_of(const struct shares_view *view, int rank, uint64_t ro
     return collx_share_of(&view->shares, rank, round);
 }
 
+const void *shares_view_end(const struct shares_view *view, int rank, uint64_t round)
+{
+    return (const char *)shares_view_of(view, rank, round) + view->shares.stride;
+}
+
 bool shares_view_relayed(const struct shares_view *view, int i, int *rank, const void **from,
                          const void **to)
 {

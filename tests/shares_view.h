@@ -21,6 +21,9 @@ void shares_view_destroy(struct shares_view *view);
 /* Where it finds what `rank` contributes in this round. */
 const void *shares_view_of(const struct shares_view *view, int rank, uint64_t round);
 
+/* And where that ends, at its longest. */
+const void *shares_view_end(const struct shares_view *view, int rank, uint64_t round);
+
 /* What it relays in even rounds, one after the other; false: no more. */
 bool shares_view_relayed(const struct shares_view *view, int i, int *rank, const void **from,
                          const void **to);
