@@ -114,6 +114,19 @@ TEST_F(Tuner, IsNotMisledByATurnThatWasGoodOnce)
     EXPECT_EQ(trial.last, 1u);
 }
 
+TEST_F(Tuner, LooksAgainEverLessOften)
+{
+    int tried = FIRST;
+
+    trial.run(FIRST, 1000, 900, 1100);
+    for (int patience : {1024, 4096, 16384, 65536, 65536, 0}) {
+        trial.run(TRIES, 1000, 900, 1100);
+        EXPECT_EQ(trial.calls[0], tried += 6) << "not again before the next " << patience;
+        trial.run(patience, 1000, 900, 1100);
+        EXPECT_EQ(trial.calls[0], tried) << "after less than " << patience << " calls";
+    }
+}
+
 TEST_F(Tuner, LooksAgainAtWhatItHasGivenUp)
 {
     trial.run(FIRST + 6 + 2 + 2 + AGAIN, 1000, 9000, 9000);
