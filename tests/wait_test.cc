@@ -1,10 +1,15 @@
 /* When a rank of a crowd leaves its CPU to others: at once, if they may be waited for. */
+#include "tests/team.h"
+
 extern "C" {
 #include "tests/wait_view.h"
+extern const collx_algorithm collx_barrier_shm;
 }
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 namespace
 {
@@ -90,6 +95,29 @@ TEST_F(Waiting, YieldsWhereNobodyTells)
 {
     team.seen = nullptr;
     EXPECT_LT(looks(here, here + 1, here + 1, 0b1100), FEW);
+}
+
+/* Who waits for one alone says who that is, whichever rank it has. */
+TEST(Waits, SayForWhichOfTwo)
+{
+    for (int late : {0, 1}) {
+        std::atomic<uint32_t> said{0};
+
+        testing::internal::CaptureStderr();
+        EXPECT_EQ("", run_team(&collx_barrier_shm, 2, Ranks::threads, false, [&](Rank &self) {
+                      self.team.stall_ms = 20;
+                      self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+                      while (self.team.rank == late && !said)
+                          usleep(1000);
+                      self.barrier();
+                      return std::string();
+                  }));
+        std::string text = testing::internal::GetCapturedStderr();
+        EXPECT_NE(
+            text.find("s in MPI_Barrier for rank " + std::to_string(late) + ". Have they stopped"),
+            std::string::npos)
+            << text;
+    }
 }
 
 } // namespace
