@@ -405,6 +405,23 @@ def handler_meanwhile(folder):
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
 
 
+def given_back(use):
+    """What collx takes from the MPI library of what that counts: a job has many communicators."""
+
+    def case(folder):
+        library = build / "tests" / "programs" / f"libmpi.so.given-back-{mpi_name}"
+        policy = folder / "policy.yaml"
+        policy.write_text(f'version: 1\nrules:\n  - use: ["{use}", pmpi]\n')
+        result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
+                                        "COLLX_NODE_SIZE": 1 if "(" in use else 0,
+                                        "COLLX_AT_ONCE": "on"}, "apart", with_collx=False)
+        good(result).expect_quiet()
+        check(calls.get((use.partition("(")[0], "policy")), f"nothing was routed: {calls}")
+        check(result.out.count("kept 0 groups and 0 error handlers\n") == RANKS, result.out)
+
+    return case
+
+
 def in_place(folder):
     simple("in-place", expect_route=False)(folder)
     sizes = {}
@@ -719,6 +736,9 @@ main([
      simple("session-used-meanwhile", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
     ("a rank that never waits", simple("never-waits")),
+    ("what is taken from MPI is given back, shm", given_back("shm")),
+    ("what is taken from MPI is given back, messages", given_back("nx(over=p2p)")),
+    ("what is taken from MPI is given back, windows", given_back("nx(over=rma)")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
     ("what a program has hung on communicators", simple("attributes")),
