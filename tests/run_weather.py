@@ -187,6 +187,21 @@ def options_on_rank_0_alone(folder):
               f"the ranks of a communicator of {RANKS - 1} ranks")
 
 
+def ranges_of_bytes(folder):
+    """The last size of a range is in it; what the next rule leaves to the MPI library gets there as
+    the program said it, MPI_IN_PLACE included."""
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - match: { bytes: ..64 }\n    use: [shm]\n"
+                      "  - use: [pmpi]\n")
+    result, _ = routes(folder, {"COLLX_POLICY": policy, "COLLX_AT_ONCE": "on"}, "two-sizes")
+    good(result).expect_quiet()
+    report = Report(build, folder / "trace")
+    for collective in ("MPI_Bcast", "MPI_Allreduce"):
+        calls = [report.calls(collective=collective, route=route, reason="policy")
+                 for route in ("shm", "pmpi")]
+        check(calls == [10 * RANKS, 10 * RANKS], f"{collective}: {calls} calls by shm and pmpi")
+
+
 def policy_elsewhere_alone(case):
     def run_case(folder):
         policy = folder / "policy.yaml"
@@ -684,6 +699,7 @@ main([
     ("policy: a pipe that nobody writes to", bad_policy(pipe_as_policy)),
     ("policy: a word that does not exist", bad_policy(wrong_policy)),
     ("policy: the message says where", where_it_is_wrong),
+    ("policy: ranges of bytes", ranges_of_bytes),
     ("policy: only where rank 0 is", policy_on_rank_0_alone("plain")),
     ("policy: only where rank 0 is, which is in another communicator", policy_on_rank_0_alone("apart")),
     ("policy: only where rank 0 is, which has options", options_on_rank_0_alone),

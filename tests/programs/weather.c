@@ -445,6 +445,29 @@ static void in_place(void)
     finish();
 }
 
+/* As long as a range of a policy, and by as little as can be longer. */
+static void two_sizes(void)
+{
+    enum { LAST = 64, INTS = LAST / 4, ROUNDS = 10 };
+    char bytes[LAST + 1];
+    int ints[INTS + 1];
+
+    start();
+    for (int i = 0; i < ROUNDS; i++)
+        for (int more = 0; more < 2; more++) {
+            memset(bytes, rank ? 0 : i + 1, sizeof bytes);
+            CHECK(MPI_Bcast(bytes, LAST + more, MPI_BYTE, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+            CHECK(bytes[LAST - 1 + more] == i + 1);
+            for (int k = 0; k < INTS + more; k++)
+                ints[k] = rank + k + i;
+            CHECK(MPI_Allreduce(MPI_IN_PLACE, ints, INTS + more, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD) == MPI_SUCCESS);
+            for (int k = 0; k < INTS + more; k++)
+                CHECK(ints[k] == size * (size - 1) / 2 + size * (k + i));
+        }
+    finish();
+}
+
 /* One element of more than 2 GiB: how programs without MPI 4 send that much. */
 static void big_element(void)
 {
@@ -538,6 +561,7 @@ static const struct weather weather_calls[] = {
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
+    {"two-sizes", two_sizes},
     {"big-element", big_element},
     {"attributes", attributes},
     {"wide-integers", wide_integers},
