@@ -752,6 +752,7 @@ main([
      simple("session-used-meanwhile", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
     ("a rank that never waits", simple("never-waits")),
+    ("use that one rank alone takes for enough", simple("uneven-use")),
     ("what is taken from MPI is given back, shm", given_back("shm")),
     ("what is taken from MPI is given back, messages", given_back("nx(over=p2p)")),
     ("what is taken from MPI is given back, windows", given_back("nx(over=rma)")),

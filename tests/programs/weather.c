@@ -445,6 +445,27 @@ static void in_place(void)
     finish();
 }
 
+/* Messages whose length rank 0 alone can tell at a glance: it alone finds that a communicator has
+ * been used enough to be set up. */
+static void uneven_use(void)
+{
+    enum { BYTES = 1 << 20 };
+    static char data[BYTES];
+    MPI_Datatype all;
+
+    start();
+    MPI_Type_contiguous(BYTES, MPI_BYTE, &all);
+    MPI_Type_commit(&all);
+    for (int i = 0; i < 40; i++) {
+        memset(data, rank ? 0 : i + 1, sizeof data);
+        CHECK(MPI_Bcast(data, rank ? 1 : BYTES, rank ? all : MPI_BYTE, 0, MPI_COMM_WORLD) ==
+              MPI_SUCCESS);
+        CHECK(data[0] == i + 1 && data[BYTES - 1] == i + 1);
+    }
+    MPI_Type_free(&all);
+    finish();
+}
+
 /* As long as a range of a policy, and by as little as can be longer. */
 static void two_sizes(void)
 {
@@ -562,6 +583,7 @@ static const struct weather weather_calls[] = {
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
     {"two-sizes", two_sizes},
+    {"uneven-use", uneven_use},
     {"big-element", big_element},
     {"attributes", attributes},
     {"wide-integers", wide_integers},
