@@ -160,6 +160,14 @@ exec {program} "$@"
             check(len(job.said(variable)) == 1, job.result.err)
 
 
+def to_the_byte(folder):
+    """What a communicator may have is enough for what needs all of it."""
+    size = size_of(folder, ALLREDUCE)
+    for less in 0, 1:
+        job = Job(folder, "fill", 1, {"COLLX_MEMORY_COMM": size - less}, ALLREDUCE)
+        check(job.routed("first-0") == (not less), f"{size} bytes, {less} less of COLLX_MEMORY_COMM")
+
+
 def largest_first(folder):
     """Where not all fits, what needs most is left out, and the rest is not."""
     sizes = {}
@@ -195,6 +203,7 @@ main([
     ("communicators of other groups", other_groups),
     ("threads set up communicators at the same time", threads),
     ("one rank has less than the others", one_rank_has_less),
+    ("the limit of a communicator, to the byte", to_the_byte),
     ("what needs most is left out first", largest_first),
     ("a cgroup with little memory", little_memory),
 ])
