@@ -120,20 +120,38 @@ static void drop_file(struct collx_collector *collector, uint32_t i)
             (collector->files_count - i) * sizeof *collector->files);
 }
 
+/* By the time of day. */
+static uint64_t end_of(const struct collx_trace *trace)
+{
+    return trace->header.start_realtime_ns + (collx_trace_end_ns(trace) - trace->header.start_ns);
+}
+
+/* The newest job, or the first of those that ran when that began: it may be their child. */
+static uint64_t find_job(const struct collx_collector *collector)
+{
+    const struct collx_trace *newest = NULL, *first;
+
+    for (uint32_t i = 0; i < collector->files_count; i++) {
+        const struct collx_trace *trace = collector->files[i].trace;
+        if (!newest || trace->header.start_realtime_ns >= newest->header.start_realtime_ns)
+            newest = trace;
+    }
+    first = newest;
+    for (uint32_t i = 0; i < collector->files_count; i++) {
+        const struct collx_trace *trace = collector->files[i].trace;
+        if (trace->header.start_realtime_ns < first->header.start_realtime_ns &&
+            end_of(trace) > newest->header.start_realtime_ns)
+            first = trace;
+    }
+    return first ? first->header.job : 0;
+}
+
 /* One job is shown.  For every other one there is a line that says how to see it. */
 static void choose_job(struct collx_summary *summary, uint64_t wanted)
 {
     struct collx_collector *collector = summary->collector;
-    uint64_t newest = 0;
 
-    summary->job = wanted;
-    for (uint32_t i = 0; !wanted && i < collector->files_count; i++) {
-        const struct collx_trace_header *header = &collector->files[i].trace->header;
-        if (header->start_realtime_ns >= newest) {
-            newest = header->start_realtime_ns;
-            summary->job = header->job;
-        }
-    }
+    summary->job = wanted ? wanted : find_job(collector);
     for (uint32_t i = 0; i < collector->files_count;) {
         struct collx_trace *trace = collector->files[i].trace;
         if (trace->header.job == summary->job) {

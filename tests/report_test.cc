@@ -592,6 +592,33 @@ TEST(Report, MixedUpFiles)
     EXPECT_NE(run.out.find("no trace of ranks 0–3, 5–7"), std::string::npos) << run.out;
 }
 
+// What the user has started is shown, not what that has.
+TEST(Report, JobThatSpawns)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    record(
+        folder, 4, 8, [] {}, 0xbad);
+    struct {
+        uint64_t end;
+        int64_t later; /* the other one begins */
+        const char *shown;
+    } const cases[] = {
+        {start_ns + run_ns, 900000000, "  2 ranks on"},
+        {start_ns + run_ns, 1100000000, "  1 rank on"},
+        /* It was killed, and its calls say how long it ran at least. */
+        {0, 50000000, "  2 ranks on"},
+        {0, 900000000, "  1 rank on"},
+    };
+    for (const auto &one : cases) {
+        set_times(folder.file(0), one.end);
+        set_times(folder.file(1), one.end);
+        set_times(folder.file(4), start_ns + run_ns, nullptr, one.later);
+        Result run = report(folder, folder.path);
+        EXPECT_NE(run.out.find(one.shown), std::string::npos) << one.later << '\n' << run.out;
+    }
+}
+
 TEST(Report, NothingToShow)
 {
     TraceFolder folder;
