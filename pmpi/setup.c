@@ -496,7 +496,7 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
     }
     if (error)
         collx_setup_report_failed(comm, "could not agree on their routes. Most likely one of them "
-                                        "has no memory left: give the job more");
+                                        "has no memory left, or no communicator");
     else
         collx_setup_report_unordered(comm, setup);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)

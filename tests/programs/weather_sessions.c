@@ -74,7 +74,6 @@ static void constructor_session(void)
 static void begins_again(void)
 {
     sessions();
-    sessions();
     start();
     rounds(MPI_COMM_WORLD, 50);
     finish();
