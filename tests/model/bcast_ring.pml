@@ -2,7 +2,7 @@
  * there.  The root of each chunk is any rank, as Spin likes, the slot any one, and any chunk goes in
  * numbered lines, of which there is one beside the flag's; all ranks agree on all that.  Of two
  * ranks, the other one returns the data.  SWINGS: of two, where a rank has read last it writes
- * without waiting.
+ * without waiting.  WIDE: a chunk takes one slot or two, as Spin likes; such a ring has no lines.
  *
  * What is read is this chunk, and no root overwrites what somebody has still to read or return.
  *
@@ -11,6 +11,10 @@
  * ok: RANKS=3 CHUNKS=3 SLOTS=2
  * ok: RANKS=2 CHUNKS=4 SLOTS=3 SWINGS
  * ok: RANKS=3 CHUNKS=3 SLOTS=1
+ * ok: RANKS=2 CHUNKS=4 SLOTS=2 WIDE
+ * ok: RANKS=2 CHUNKS=4 SLOTS=2 WIDE SWINGS
+ * ok: RANKS=3 CHUNKS=3 SLOTS=2 WIDE
+ * ok: RANKS=2 CHUNKS=3 SLOTS=4 WIDE
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_POST
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_WAIT
  * fails: assertion: RANKS=3 CHUNKS=4 SLOTS=2 NO_WAIT      1 is left out
@@ -23,6 +27,10 @@
  * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
  * fails: assertion: RANKS=3 CHUNKS=3 SLOTS=1 SWINGS       there is a third one, who may still read
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=1 SWINGS DONE_FIRST
+ * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE FIRST_ALONE  1 looks at the first slot's used
+ * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE LAST_ALONE   or at the last one's
+ * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE USE_FIRST    that of the first is set alone
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 WIDE SWINGS FIRST_ALONE
  */
 /* Slots' flags come first, then the numbers of their lines, then one a rank. */
 #define FLAGS (2 * SLOTS + RANKS)
@@ -39,11 +47,26 @@ byte data[SLOTS], line[SLOTS];
 byte last[SLOTS], last_lined[SLOTS];
 byte root[CHUNKS + 1], at[CHUNKS + 1];
 bool lined[CHUNKS + 1];
-
-#ifdef LATE_WAIT
-#define NEED (used[slot] - 1)
+#ifdef WIDE
+/* Of two slots that follow each other; the first one's flag counts. */
+bool wide[CHUNKS + 1];
+#define is_wide wide[e]
 #else
-#define NEED used[slot]
+#define is_wide false
+#endif
+
+/* The last chunk that was in these slots. */
+#if defined FIRST_ALONE
+#define was (used[slot])
+#elif defined LAST_ALONE
+#define was (used[slot + is_wide])
+#else
+#define was (used[slot + is_wide] > used[slot] -> used[slot + is_wide] : used[slot])
+#endif
+#ifdef LATE_WAIT
+#define NEED (need - 1)
+#else
+#define NEED need
 #endif
 #ifdef SWINGS
 #define READ 0
@@ -56,7 +79,7 @@ inline look_at_done(me)
 {
     d_step {
 #ifdef MOST_DONE
-        all_done = used[slot];
+        all_done = need;
 #else
         all_done = e;
 #endif
@@ -87,8 +110,9 @@ inline look_at_done(me)
 
 inline wait_for_slot(me)
 {
+    need = was;
     if
-    :: used[slot] > all_done ->
+    :: need > all_done ->
         rank = 0;
         do
         :: rank < RANKS ->
@@ -101,12 +125,35 @@ inline wait_for_slot(me)
         od;
         look_at_done(me)
     :: else
-    fi
+    fi;
+    need = 0
+}
+
+/* 2, for one of a chunk's slots. */
+inline fill(me, place)
+{
+    all_seen(me, 0, last[place]);
+    data[place] = TORN;
+    d_step {
+        data[place] = e;
+        last[place] = e;
+        knows[me].written[me] = e;
+        knows[me].seen[me] = e;
+        knows[me].seen[RANKS + me] = e
+    }
+}
+
+inline use(value)
+{
+    used[slot] = value;
+#if defined WIDE && !defined USE_FIRST
+    used[slot + is_wide] = value
+#endif
 }
 
 proctype member(byte me)
 {
-    byte e, slot, rank, k, all_done;
+    byte e, slot, rank, k, need, all_done;
     byte used[SLOTS];
 
     do
@@ -121,15 +168,13 @@ proctype member(byte me)
 #ifdef POST_FIRST
             post(me, slot, e);
 #endif
-            all_seen(me, 0, last[slot]); /* 2 */
-            data[slot] = TORN;
-            d_step {
-                data[slot] = e;
-                last[slot] = e;
-                knows[me].written[me] = e;
-                knows[me].seen[me] = e;
-                knows[me].seen[RANKS + me] = e
-            }
+            fill(me, slot); /* 2 */
+#ifdef WIDE
+            if
+            :: is_wide -> fill(me, slot + 1)
+            :: else
+            fi;
+#endif
 #ifndef POST_FIRST
             post(me, slot, e);
 #endif
@@ -150,13 +195,13 @@ proctype member(byte me)
 #endif
             :: else
             fi;
-            used[slot] = e
+            use(e)
         :: else ->
             wait_for(me, slot, e); /* 3 */
 #ifdef DONE_FIRST
             post(me, done(me), e);
 #endif
-            assert(knows[me].written[root[e]] >= e && data[slot] == e);
+            assert(knows[me].written[root[e]] >= e && data[slot] == e && data[slot + is_wide] == e);
             if
             :: lined[e] ->
 #ifndef FLAG_ALONE
@@ -170,10 +215,16 @@ proctype member(byte me)
 #endif
 #if RANKS == 2
             give_back(data[slot]);
+#ifdef WIDE
+            if
+            :: is_wide -> give_back(data[slot + 1])
+            :: else
+            fi;
+#endif
 #endif
             knows[me].seen[me] = e;
             knows[me].seen[RANKS + me] = e;
-            used[slot] = READ
+            use(READ)
         fi;
         post(me, done(me), e) /* 4 */
     :: else -> break
@@ -189,10 +240,19 @@ init {
         :: i <= CHUNKS ->
             select(any : 0 .. RANKS - 1);
             root[i] = any;
+#ifdef WIDE
+            select(any : 0 .. SLOTS - 1);
+            at[i] = any;
+            if
+            :: any % 2 == 0 -> wide[i] = true
+            :: true
+            fi;
+#else
             select(any : 0 .. 1);
             lined[i] = any;
             select(any : 0 .. SLOTS - 1);
             at[i] = (i == 1 -> 0 : any); /* they are all alike */
+#endif
             i++
         :: else -> break
         od;
