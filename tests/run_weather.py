@@ -537,6 +537,18 @@ def no_memory_on_one(folder):
         said_once(result, "could not agree on their routes", "no memory left")
 
 
+def one_block_missing(folder):
+    """An algorithm that one rank alone cannot attach is one that nobody uses."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    env = {"LD_PRELOAD": f"{library} {collx}"}
+    result, calls = routes(folder, env, "one-block-missing", with_collx=False)
+    good(result)
+    said_once(result, "could not agree on their routes", "no memory left")
+    # The setup and its five lists, what is attached, three algorithms, their choices.
+    check(int(re.search(r"^(\d+) blocks", result.out, re.M)[1]) >= 10, result.out)
+    check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+
 def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
@@ -773,6 +785,7 @@ main([
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
     ("no memory left to set up with, on one rank", no_memory_on_one),
+    ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no more files may be opened", no_files),
     ("another version", another_version),
     ("rank 0 alone without collx", some_without(4, 0)),

@@ -1,5 +1,5 @@
 /* On the rank that COLLX_TEST_NO_MEMORY names collx gets no large blocks of memory, and all others
- * do. To be preloaded. */
+ * do; or where a program counts down, one block not, of any size. To be preloaded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,16 @@ static int is_on_that_rank(void)
     return rank && own && !strcmp(rank, own);
 }
 
+/* For the program: so many blocks it still gets, and not the next one; < 0: it gets all. */
+__attribute__((visibility("default"))) int no_memory_after = -1;
+
 __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
 {
-    if (count * size < LARGE || !is_for_collx(__builtin_return_address(0)) || !is_on_that_rank())
+    if (no_memory_after < 0 && count * size < LARGE)
+        return __libc_calloc(count, size);
+    if (!is_for_collx(__builtin_return_address(0)))
+        return __libc_calloc(count, size);
+    if (no_memory_after >= 0 ? no_memory_after-- > 0 : !is_on_that_rank())
         return __libc_calloc(count, size);
     errno = ENOMEM;
     return NULL;

@@ -489,6 +489,32 @@ static void two_sizes(void)
     finish();
 }
 
+/* One block of memory that one rank does not get, each of those that a setup takes in its turn. */
+static void one_block_missing(void)
+{
+    int *after = dlsym(RTLD_DEFAULT, "no_memory_after"), left = 1;
+
+    CHECK(after);
+    start();
+    for (int i = 0; left; i++) {
+        MPI_Comm comm;
+        CHECK(i < 100);
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Barrier(comm); /* no setup comes that early, and it is known from now on */
+        *after = rank == i % size ? i / size : -1;
+        use_until_set_up(comm);
+        /* As long as it has counted down to its end, on any. */
+        left = *after < 0 && rank == i % size;
+        *after = -1;
+        MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        rounds(comm, 10);
+        MPI_Comm_free(&comm);
+        if (rank == 0 && !left)
+            printf("%d blocks\n", i / size);
+    }
+    finish();
+}
+
 /* One element of more than 2 GiB: how programs without MPI 4 send that much. */
 static void big_element(void)
 {
@@ -584,6 +610,7 @@ static const struct weather weather_calls[] = {
     {"in-place", in_place},
     {"two-sizes", two_sizes},
     {"uneven-use", uneven_use},
+    {"one-block-missing", one_block_missing},
     {"big-element", big_element},
     {"attributes", attributes},
     {"wide-integers", wide_integers},
