@@ -3,7 +3,10 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Open MPI 5 has them, and MPI 3.1 otherwise. */
@@ -175,6 +178,35 @@ static void session_used_meanwhile(void)
     close_session(&session, &comm);
 }
 
+/* Rank 0 alone has one when MPI_COMM_WORLD comes up. */
+static void session_of_one(void)
+{
+    const char *own = getenv("PMIX_RANK") ? getenv("PMIX_RANK") : getenv("PMI_RANK");
+    const bool has = own && !strcmp(own, "0");
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+
+    if (has) {
+        open_session(&session);
+        CHECK(!MPI_Group_from_session_pset(session, "mpi://SELF", &group));
+        CHECK(
+            !MPI_Comm_create_from_group(group, "own", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+        MPI_Group_free(&group);
+        rounds(comm, 1);
+    }
+    start();
+    CHECK(has == (rank == 0));
+    for (int i = 0; i < 2; i++) {
+        rounds(MPI_COMM_WORLD, 50);
+        if (has)
+            rounds(comm, 50);
+    }
+    if (has)
+        close_session(&session, &comm);
+    finish();
+}
+
 static MPI_Session slow_session;
 static pthread_t slow_thread;
 static sem_t slow_begun, slow_may_end;
@@ -279,6 +311,7 @@ const struct weather weather_sessions[] = {
     CASE("session-outlives", session_outlives),
     CASE("session-used-late", session_used_late),
     CASE("session-used-meanwhile", session_used_meanwhile),
+    CASE("session-of-one", session_of_one),
     CASE("session-meanwhile", session_meanwhile),
     CASE("init-meanwhile", init_meanwhile),
     CASE("finalize-meanwhile", finalize_meanwhile),
