@@ -180,6 +180,19 @@ def collx_may_be_switched_off(folder):
     check(re.search(r"^barrier +0 \|", result.out, re.M) and "collx |" not in result.out, result.out)
 
 
+def wrong_results_are_told(folder):
+    spoilt = build / "tests" / "programs" / f"libspoilt-{name}.so"
+    arguments = ["--time=0.01", "--sizes=1..1", "--collectives=bcast,allreduce"]
+    # Rank 1 has 0 to give as rank 0 is the root, and 1 as it is itself.
+    for spoils, said in (("", None), ("bcast", r"element 0 is (1, not 0|2, not 1)$"),
+                         ("allreduce", r"element 0 is 2, not 1$")):
+        result = mpi.mpirun(f"{spoilt} {library}", 2, [bench, *arguments],
+                            env={"COLLX_TEST_SPOILT": spoils})
+        check((result.code != 0) == (said is not None), f"exit code {result.code}: {result.err}")
+        check(not said or re.search(rf"{spoils} of 1 bytes by collx on rank 1: {said}", result.err,
+                                    re.M), result.err)
+
+
 def mistakes_are_told(folder):
     for argument, said in [("--sizes=x", "'x' is not"), ("--collectives=bacst", "did you mean 'bcast'"),
                            ("--collectives=,", "barrier, bcast or allreduce"),
@@ -216,4 +229,4 @@ main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
                    ratios_are_the_mpi_librarys_time_by_the_routes, root_may_be_one,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
-                   overhead_needs_collx, collx_may_be_switched_off, mistakes_are_told)])
+                   overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])
