@@ -460,8 +460,11 @@ def session_outlives_windows(folder):
     """Windows end with MPI_COMM_WORLD, so a session's communicator must not count on them."""
     policy = folder / "policy.yaml"
     policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
-    simple("session-outlives", env={"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1},
-           expect_route=False)(folder)
+    result, calls = routes(folder, {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1,
+                                    "COLLX_VERBOSE": 1}, "session-outlives")
+    good(result)
+    check("windows need MPI_COMM_WORLD, and that no session is open" in result.err, result.err)
+    check(calls and not [key for key in calls if key[0] == "nx"], f"it goes by windows: {calls}")
 
 
 def session_used_late(folder):
