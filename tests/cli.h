@@ -17,12 +17,13 @@ struct Outcome {
 };
 
 /* `environment collx arguments`, in a shell without any variable but a sanitizer's. */
-inline Outcome run_collx(const std::string &arguments, const std::string &environment = "")
+inline Outcome run_collx(const std::string &arguments, const std::string &environment = "",
+                         const std::string &collx = "'" COLLX_TEST_COMMAND "'")
 {
     Outcome outcome;
     const std::string command = "env -i ${ASAN_OPTIONS:+\"ASAN_OPTIONS=$ASAN_OPTIONS\"}"
                                 " ${UBSAN_OPTIONS:+\"UBSAN_OPTIONS=$UBSAN_OPTIONS\"} " +
-                                environment + " '" COLLX_TEST_COMMAND "' " + arguments + " 2>&1";
+                                environment + " " + collx + " " + arguments + " 2>&1";
     FILE *pipe = popen(command.c_str(), "re");
     char piece[4096];
 

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sstream>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace
@@ -104,6 +107,37 @@ TEST(CollxInfo, ShowsOptionsAndWhereTheyWereSet)
     EXPECT_TRUE(wrong.has("collx: COLLX_VERBOSE: 'yes' is not right"));
     EXPECT_TRUE(wrong.has("/nowhere: cannot be read: No such file or directory"));
     EXPECT_TRUE(wrong.has("policy built-in")) << wrong.out;
+}
+
+/* The copy reads as root, for a user who may not. */
+TEST(CollxInfo, TakesNoPathsWithRightsThatItsUserHasNot)
+{
+    char folder[] = "/tmp/collx-cli-test-XXXXXX";
+    struct statvfs mounted;
+
+    if (geteuid() != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) || statvfs("/tmp", &mounted) ||
+        mounted.f_flag & ST_NOSUID)
+        GTEST_SKIP() << "no program can be given root's rights here";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    const std::string copy = std::string(folder) + "/collx";
+    ASSERT_EQ(chmod(folder, 0755), 0);
+    ASSERT_EQ(system(("cp '" COLLX_TEST_COMMAND "' " + copy + " && chmod 4755 " + copy).c_str()),
+              0);
+    TemporaryFile policy("version: 1\noptions: { spin: 7 }\nrules: [ use: shm ]\n");
+    const std::string variables = "COLLX_SPIN=9 COLLX_TRACE=/tmp/t COLLX_POLICY=" + policy.path;
+    Outcome own = run_collx("info", variables, copy);
+    Outcome other = run_collx("info", variables, "setpriv --reuid=65534 --clear-groups " + copy);
+    unlink(copy.c_str());
+    rmdir(folder);
+
+    EXPECT_TRUE(own.has("COLLX_TRACE = /tmp/t  (environment)")) << own.out;
+    EXPECT_TRUE(own.has("policy " + policy.path)) << own.out;
+    EXPECT_TRUE(other.has("collx: COLLX_TRACE counts as not set")) << other.out;
+    EXPECT_TRUE(other.has("collx: COLLX_POLICY counts as not set")) << other.out;
+    EXPECT_TRUE(other.has("COLLX_TRACE = not set  (default)")) << other.out;
+    EXPECT_TRUE(other.has("policy built-in")) << other.out;
+    EXPECT_FALSE(other.has(policy.path)) << other.out;
+    EXPECT_TRUE(other.has("COLLX_SPIN = 9  (environment)")) << "it is no path\n" << other.out;
 }
 
 TEST(CollxInfo, ShowsTheKernelsInUse)
