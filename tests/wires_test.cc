@@ -11,6 +11,8 @@ extern "C" {
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/gpio.h>
+#include <linux/parport.h>
+#include <linux/ppdev.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -234,6 +236,36 @@ TEST_F(Gpio, SaysWhoHasALine)
     EXPECT_NE(std::string(why).find("`gpioinfo` says who has them"), std::string::npos) << why;
 }
 
+/* A parallel port, as ppdev answers for it; its device is /dev/null. */
+struct Paper {
+    uint8_t data, status = 0;
+} * paper;
+
+/* What else hangs on the data lines stays as it was found. */
+TEST(Ppdev, LeavesOtherLinesAlone)
+{
+    Paper own = {0xa5};
+    collx_wires wires;
+    uint32_t levels;
+    char why[512] = "";
+
+    paper = &own;
+    ASSERT_EQ(collx_wires_open(&wires, "ppdev:/dev/null,out=d1,in=paperout", why, sizeof why), 0)
+        << why;
+    EXPECT_EQ(own.data, 0xa5) << "nothing was set";
+    EXPECT_EQ(collx_wires_set(&wires, 1, 1), 0);
+    EXPECT_EQ(own.data, 0xa7);
+    EXPECT_EQ(collx_wires_set(&wires, 1, 0), 0);
+    EXPECT_EQ(own.data, 0xa5);
+    EXPECT_EQ(collx_wires_get(&wires, &levels), 0);
+    EXPECT_EQ(levels, 0u);
+    own.status = PARPORT_STATUS_PAPEROUT;
+    EXPECT_EQ(collx_wires_get(&wires, &levels), 0);
+    EXPECT_EQ(levels, 1u);
+    collx_wires_close(&wires);
+    paper = nullptr;
+}
+
 /* A file that is no card's would be SIGBUS. */
 TEST_F(Registers, AreInTheFile)
 {
@@ -243,6 +275,19 @@ TEST_F(Registers, AreInTheFile)
     ASSERT_EQ(ftruncate(fd, 0), 0);
     EXPECT_EQ(collx_wires_open(&wires, spec.c_str(), why, sizeof why), -EINVAL);
     EXPECT_NE(std::string(why).find("is empty"), std::string::npos) << why;
+}
+
+int answer_for_paper(unsigned long request, void *argument)
+{
+    auto *byte = static_cast<uint8_t *>(argument);
+
+    if (request == PPRDATA)
+        *byte = paper->data;
+    else if (request == PPWDATA)
+        paper->data = *byte;
+    else if (request == PPRSTATUS)
+        *byte = paper->status;
+    return 0;
 }
 
 int answer(unsigned long request, void *argument)
@@ -268,5 +313,7 @@ int answer(unsigned long request, void *argument)
 extern "C" int __real_ioctl(int fd, unsigned long request, ...);
 extern "C" int __wrap_ioctl(int fd, unsigned long request, void *argument)
 {
-    return chip ? answer(request, argument) : __real_ioctl(fd, request, argument);
+    return chip    ? answer(request, argument)
+           : paper ? answer_for_paper(request, argument)
+                   : __real_ioctl(fd, request, argument);
 }
