@@ -16,7 +16,7 @@ extern const collx_algorithm collx_bcast_shm;
 namespace
 {
 
-enum { ANYBODY = -1 };
+enum { ANYBODY = -1, NOBODY = -1 };
 
 /* Values of single_copy and past_caches. */
 enum { NEVER = 1, ALWAYS };
@@ -28,6 +28,7 @@ struct Late {
     size_t bytes;
     int calls;
     int single_copy = NEVER;
+    int more = NOBODY; /* late as well, and of a higher rank */
 };
 
 class BcastLate : public testing::TestWithParam<Late>
@@ -55,7 +56,7 @@ TEST_P(BcastLate, IsSaidToBe)
                 self.bcast(buf.data(), late.bytes, late.root);
             self.team.stall_ms = late.says == ANYBODY || late.says == self.team.rank ? 1000 : 0;
             self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
-            while (self.team.rank == late.late && !said)
+            while ((self.team.rank == late.late || self.team.rank == late.more) && !said)
                 usleep(1000);
             for (int call = 0; call < late.calls; call++)
                 self.bcast(buf.data(), late.bytes, late.root);
@@ -65,9 +66,11 @@ TEST_P(BcastLate, IsSaidToBe)
     std::string text = testing::internal::GetCapturedStderr();
     munmap(shared, 4096);
     EXPECT_EQ(wrong, "");
-    EXPECT_NE(
-        text.find(" s in MPI_Bcast for rank " + std::to_string(late.late) + ". Have they stopped"),
-        std::string::npos)
+    const std::string who =
+        late.more == NOBODY ? " " + std::to_string(late.late)
+                            : "s " + std::to_string(late.late) + " " + std::to_string(late.more);
+    EXPECT_NE(text.find(" s in MPI_Bcast for rank" + who + ". Have they stopped"),
+              std::string::npos)
         << text;
 }
 
@@ -75,7 +78,9 @@ std::string name_of(const testing::TestParamInfo<Late> &info)
 {
     const Late &late = info.param;
 
-    return "rank_" + std::to_string(late.late) + "_of_root_" + std::to_string(late.root) +
+    return "rank_" + std::to_string(late.late) +
+           (late.more == NOBODY ? "" : "_and_" + std::to_string(late.more)) + "_of_root_" +
+           std::to_string(late.root) +
            (late.says == ANYBODY ? "" : "_says_" + std::to_string(late.says)) + "_with_" +
            std::to_string(late.bytes) + "_bytes" +
            (late.single_copy == ALWAYS ? "_in_one_copy" : "");
@@ -92,12 +97,12 @@ INSTANTIATE_TEST_SUITE_P(Flat, BcastLate,
 
 /* Who has read is in the next call, which the root comes to when all have.  Where the kernel does
  * not allow it, they go through the ring. */
-INSTANTIATE_TEST_SUITE_P(Single, BcastLate,
-                         testing::Values(Late{3, 0, 0, 1, 20000, 30, ALWAYS},
-                                         Late{3, 0, 2, 0, 20000, 30, ALWAYS},
-                                         Late{3, 0, 2, 1, 20000, 30, ALWAYS},
-                                         Late{3, 2, 1, 0, 20000, 30, ALWAYS}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Single, BcastLate,
+    testing::Values(Late{3, 0, 0, 1, 20000, 30, ALWAYS}, Late{3, 0, 2, 0, 20000, 30, ALWAYS},
+                    Late{3, 0, 2, 1, 20000, 30, ALWAYS}, Late{3, 2, 1, 0, 20000, 30, ALWAYS},
+                    Late{5, 0, 1, 0, 20000, 30, ALWAYS, 3}, Late{5, 0, 1, 4, 20000, 30, ALWAYS, 3}),
+    name_of);
 
 /* 12 ranks on 4 packages; 3 leads 4 and 5. */
 INSTANTIATE_TEST_SUITE_P(Groups, BcastLate,

@@ -8,6 +8,7 @@ extern "C" {
 extern const collx_algorithm collx_allreduce_shm;
 }
 
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <random>
@@ -116,13 +117,14 @@ TEST_P(Relays, CombineInRankOrder)
 INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(cases()), name_of);
 
 /* Of 12 ranks on 4 packages: the outsiders of the first are 3 to 11, which 0, 1 and 2 relay. */
-class RelaysLate : public testing::TestWithParam<int>
+class RelaysLate : public testing::TestWithParam<std::vector<int>>
 {
 };
 
 TEST_P(RelaysLate, IsSaidToBe)
 {
-    const int late = GetParam();
+    const std::vector<int> &late = GetParam();
+    std::string who = late.size() == 1 ? "rank" : "ranks";
     auto *said = static_cast<std::atomic<uint32_t> *>(
         mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const Case c = {divided[2], Ranks::processes};
@@ -133,7 +135,7 @@ TEST_P(RelaysLate, IsSaidToBe)
         self.sum(&one, &sum, 1);
         self.team.stall_ms = 1000;
         self.team.stall_said = reinterpret_cast<uint32_t *>(said);
-        while (self.team.rank == late && !*said)
+        while (std::count(late.begin(), late.end(), self.team.rank) && !*said)
             usleep(1000);
         self.sum(&one, &sum, 1);
         return sum == self.team.size ? std::string() : "a wrong sum";
@@ -141,12 +143,16 @@ TEST_P(RelaysLate, IsSaidToBe)
     std::string text = testing::internal::GetCapturedStderr();
     munmap(said, 4096);
     EXPECT_EQ(wrong, "");
-    EXPECT_NE(
-        text.find(" s in MPI_Allreduce for rank " + std::to_string(late) + ". Have they stopped"),
-        std::string::npos)
+    for (int rank : late)
+        who += " " + std::to_string(rank);
+    EXPECT_NE(text.find(" s in MPI_Allreduce for " + who + ". Have they stopped"),
+              std::string::npos)
         << text;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RelaysLate, testing::Values(0, 1, 7, 11));
+/* Also of two: a relay and one that it relays, and two that are relayed. */
+INSTANTIATE_TEST_SUITE_P(All, RelaysLate,
+                         testing::ValuesIn(std::vector<std::vector<int>>{
+                             {0}, {1}, {7}, {11}, {1, 7}, {7, 11}}));
 
 } // namespace
