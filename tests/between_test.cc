@@ -204,6 +204,37 @@ TEST(Crossroads, TakesWhatWorksForAll)
     }
 }
 
+/* Nor need all leaders name Dolphin's library to try it: what one of them wishes, all do. */
+TEST(Crossroads, TakeTheLibraryThatOneLeaderNames)
+{
+    Folder folder;
+    Environment environment(
+        {{"COLLX_SISCI_LIBRARY", ""}, {"COLLX_TEST_SISCI_FOLDER", folder.path}});
+    collx_algorithm nx = collx_barrier_nx;
+
+    /* There it is none, so all go on to what is next, and tell that they have tried. */
+    nx.attach = [](collx_team *team, const collx_args *args, void *memory, collx_slot *slot) {
+        if (team->rank == 2) {
+            setenv("COLLX_SISCI_LIBRARY", "/nonexistent/libsisci.so", 1);
+            collx_options_load(environ, nullptr);
+        }
+        return collx_barrier_nx.attach(team, args, memory, slot);
+    };
+    EXPECT_EQ("", run_team(&nx, 3, Ranks::processes, true,
+                           [](Rank &self) {
+                               char text[512] = "";
+                               self.algorithm->describe(self.slot.state, text, sizeof text);
+                               if (self.barrier() || self.barrier())
+                                   return std::string("an error");
+                               return self.team.rank || std::string(text).find(
+                                                            "cross by shm, not by sisci "
+                                                            "on rank ") != std::string::npos
+                                          ? std::string()
+                                          : "it said: " + std::string(text);
+                           },
+                           nullptr, nullptr, {0, 1, 2}));
+}
+
 /* What only one leader cannot do is done by nobody, and all know why. */
 TEST(Crossroads, IsRefusedByAllIfOneCannot)
 {
