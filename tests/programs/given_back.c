@@ -1,11 +1,12 @@
-/* Counts what is taken from an MPI library and has to be given back to it: groups and error
- * handlers. Says at the end what was not.  Loaded like wide_integers.c. */
+/* Counts what is taken from an MPI library and has to be given back to it: groups, error handlers
+ * and requests to receive what nobody sends.  Says at the end what was not.  Loaded like
+ * wide_integers.c. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-static atomic_int groups, handlers;
+static atomic_int groups, handlers, requests, cancelled;
 
 /* Past collx, which has the names without a P. */
 static void *real(const char *name)
@@ -53,9 +54,33 @@ int PMPI_Errhandler_free(MPI_Errhandler *handler)
     return ((int (*)(MPI_Errhandler *))real("PMPI_Errhandler_free"))(handler);
 }
 
+int PMPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+               MPI_Request *request)
+{
+    int (*irecv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
+        (int (*)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))real("PMPI_Irecv");
+
+    int size = 0;
+
+    /* All else comes from other ranks. */
+    PMPI_Comm_size(comm, &size);
+    requests += size == 1;
+    return irecv(buffer, count, type, from, tag, comm, request);
+}
+
+int PMPI_Cancel(MPI_Request *request)
+{
+    cancelled++;
+    return ((int (*)(MPI_Request *))real("PMPI_Cancel"))(request);
+}
+
 int PMPI_Finalize(void)
 {
-    printf("kept %d groups and %d error handlers\n", (int)groups, (int)handlers);
+    /* It may be in there that collx gives back the last. */
+    int error = ((int (*)(void))real("PMPI_Finalize"))();
+
+    printf("kept %d groups, %d error handlers and %d of %d requests\n", (int)groups, (int)handlers,
+           requests - cancelled, (int)requests);
     fflush(stdout);
-    return ((int (*)(void))real("PMPI_Finalize"))();
+    return error;
 }
