@@ -109,8 +109,10 @@ static void print_point(FILE *to, const struct point *point, const struct summar
         else
             fprintf(to, " |%10.3f %3.0f%%", ns->median / 1e3,
                     50 * (ns->high - ns->low) / ns->median);
-        if (ns->n && r)
+        if (ns->n && r && ratio->n)
             fprintf(to, " %7.2fx (%6.2f,%7.2f)", ratio->median, ratio->low, ratio->high);
+        else if (ns->n && r)
+            fprintf(to, "%26s", "");
     }
     if (limit > 0)
         fprintf(to, " |%10.3f %5.1fx", limit / 1e3, summary->ns[users_route()].median / limit);
@@ -223,8 +225,12 @@ void print_csv(FILE *to, const struct point *points, int count)
                 fprintf(to, "%s,%d,%d,%s,%.1f,%s,%zu,%s,%d,", mpi, machine.size, machine.cpus,
                         machine_state_name((enum state)s), summary.flag, kind, point->bytes,
                         routes[r].name, ns->n);
-                fprintf(to, "%.4f,%.4f,%.4f,%.3f,%.3f,%.3f,", ns->median / 1e3, ns->low / 1e3,
-                        ns->high / 1e3, ratio->median, ratio->low, ratio->high);
+                fprintf(to, "%.4f,%.4f,%.4f,", ns->median / 1e3, ns->low / 1e3, ns->high / 1e3);
+                /* No round may have a time of both routes. */
+                if (ratio->n)
+                    fprintf(to, "%.3f,%.3f,%.3f,", ratio->median, ratio->low, ratio->high);
+                else
+                    fprintf(to, ",,,");
                 if (limit_of(&summary) > 0)
                     fprintf(to, "%.4f", limit_of(&summary) / 1e3);
                 /* Last and quoted, since parameters stand between commas. */

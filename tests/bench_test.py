@@ -49,7 +49,8 @@ def figures_fit_together(folder):
         check(row["ranks"] == "2" and row["state"] in ("near", "middle", "far", "any"), row)
         low, us, high = (float(row[key]) for key in ("us_25", "us", "us_75"))
         check(0 < low <= us <= high, row)
-        check(float(row["ratio_25"]) <= float(row["ratio"]) <= float(row["ratio_75"]), row)
+        check(not row["ratio"] or
+              float(row["ratio_25"]) <= float(row["ratio"]) <= float(row["ratio_75"]), row)
         if row["route"] == "mpi":
             check(float(row["ratio"]) == 1, row)
         check(int(row["rounds"]) > 0 and (row["collective"], row["bytes"]) in POINTS, row)
@@ -78,8 +79,8 @@ def ratios_are_the_mpi_librarys_time_by_the_routes(folder):
     found = 0
     for row in few:
         mpi_row = own.get((row["collective"], row["bytes"]))
-        # 0: no round has a time of both.
-        if not mpi_row or float(row["ratio"]) == 0:
+        # "": no round has a time of both.
+        if not mpi_row or not row["ratio"]:
             continue
         # Printed to 0.1 ns, which may be as good as nothing, and to a thousandth.
         shortest = float(row["us_25"]) - 1e-4
@@ -89,6 +90,19 @@ def ratios_are_the_mpi_librarys_time_by_the_routes(folder):
               f"not from {least} to {most}: {row}; {mpi_row}")
         found += row["route"] != "mpi"
     check(found, rows)
+
+
+def ratios_that_nobody_measured_are_none(folder):
+    figures = build / "tests" / "programs" / f"figures-{name}"
+    rows = list(csv.DictReader(run([figures]).expect().out.splitlines()))
+    found = {(row["bytes"], row["route"]):
+             [row[key] for key in ("us", "ratio", "ratio_25", "ratio_75")] for row in rows}
+    check(found == {("1", "mpi"): ["3.0000"] + 3 * ["1.000"], ("1", "collx"): ["2.0000"] + 3 * ["1.500"],
+                    ("2", "mpi"): ["3.0000"] + 3 * ["1.000"], ("2", "collx"): ["2.0000"] + 3 * [""]},
+          f"{found}")
+    text = run([figures, "text"]).expect().out
+    check(re.search(r"^bcast +1 .* 1\.50x \( +1\.50, +1\.50\) \|", text, re.M), text)
+    check(re.search(r"^bcast +2 \| +3\.000 +0% \| +2\.000 +0% +\| +2  collx$", text, re.M), text)
 
 
 def root_may_be_one(folder):
@@ -226,7 +240,8 @@ def mistakes_are_told(folder):
 
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point,
-                   ratios_are_the_mpi_librarys_time_by_the_routes, root_may_be_one,
+                   ratios_are_the_mpi_librarys_time_by_the_routes,
+                   ratios_that_nobody_measured_are_none, root_may_be_one,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])

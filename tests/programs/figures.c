@@ -1,0 +1,48 @@
+/* Prints rounds that are made up as collx-bench prints what it has measured: as CSV, or with an
+ * argument as text.  Of one byte a round has times of both routes, of two bytes none has. */
+#include "bench/bench.h"
+
+#include <stdlib.h>
+
+struct machine machine = {.size = 1, .cpus = 1};
+struct route routes[ROUTES_MOST] = {{.name = "mpi"}, {.name = "collx"}};
+int route_count = 2;
+const char bench_plot[] = "";
+
+const char *machine_state_name(enum state state)
+{
+    return state == STATE_NEAR ? "near" : "another";
+}
+
+const char *route_runs(const struct route *route, enum collx_kind kind, size_t bytes)
+{
+    (void)kind, (void)bytes;
+    return route->name;
+}
+
+bool route_counts(int route, enum collx_kind kind, size_t bytes)
+{
+    (void)route, (void)kind, (void)bytes;
+    return true;
+}
+
+void fail(const char *format, ...)
+{
+    (void)format;
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    struct round both[] = {{.ns = {3000, 2000}}, {.ns = {0, 2000}}};
+    struct round none[] = {{.ns = {3000, 0}}, {.ns = {0, 2000}}};
+    struct point points[] = {{.kind = COLLX_BCAST, .bytes = 1, .rounds = 2, .round = both},
+                             {.kind = COLLX_BCAST, .bytes = 2, .rounds = 2, .round = none}};
+
+    (void)argv;
+    if (argc > 1)
+        print_text(stdout, points, 2);
+    else
+        print_csv(stdout, points, 2);
+    return 0;
+}
