@@ -449,6 +449,14 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def out_of_order(folder):
+    simple("out-of-order", expect_route=False)(folder)
+    rows = [row for row in Report(build, folder / "trace").json["rows"]
+            if row["collective"] == "MPI_Ibarrier"]
+    calls = [sum(row[key] for row in rows) for key in ("calls", "completed_calls")]
+    check(calls == [40 * RANKS, 40 * RANKS], f"{calls[0]} calls, of which {calls[1]} came to an end")
+
+
 def in_comm_free_with_windows(folder):
     policy = folder / "policy.yaml"
     policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
@@ -781,6 +789,7 @@ main([
     ("what is taken from MPI is given back, windows", given_back("nx(over=rma)")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
+    ("nonblocking collectives that are over in another order", out_of_order),
     ("what a program has hung on communicators", simple("attributes")),
     ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),

@@ -466,6 +466,23 @@ static void uneven_use(void)
     finish();
 }
 
+/* Nonblocking collectives under way together, which are over in another order than they began. */
+static void out_of_order(void)
+{
+    enum { AT_ONCE = 4 };
+    const int order[AT_ONCE] = {1, 3, 0, 2};
+    MPI_Request request[AT_ONCE];
+
+    start();
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            MPI_Ibarrier(MPI_COMM_WORLD, &request[i]);
+        for (int i = 0; i < AT_ONCE; i++)
+            MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
+    }
+    finish();
+}
+
 /* As long as a range of a policy, and by as little as can be longer. */
 static void two_sizes(void)
 {
@@ -608,6 +625,7 @@ static const struct weather weather_calls[] = {
     {"never-waits", never_waits},
     {"beside-the-root", beside_the_root},
     {"in-place", in_place},
+    {"out-of-order", out_of_order},
     {"two-sizes", two_sizes},
     {"uneven-use", uneven_use},
     {"one-block-missing", one_block_missing},
