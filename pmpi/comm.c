@@ -96,7 +96,36 @@ static void delete (struct collx_comm_table *table, uintptr_t handle)
     }
 }
 
-/* Room for one more, at most half full; deleted entries are dropped on the way. */
+/* For communicators that there is no memory for: a rank that did not count the calls on one like
+ * the others would be waited for.  A few, since an MPI library does not get far without memory
+ * either. */
+enum { SPARE = 16 };
+static struct collx_comm spare[SPARE];
+static atomic_bool spare_used[SPARE];
+
+/* Zeroed; NULL: there is none. */
+static struct collx_comm *state_create(void)
+{
+    struct collx_comm *state = calloc(1, sizeof *state);
+
+    for (int i = 0; !state && i < SPARE; i++)
+        if (!atomic_exchange(&spare_used[i], true)) {
+            state = &spare[i];
+            memset(state, 0, sizeof *state);
+        }
+    return state;
+}
+
+static void state_destroy(struct collx_comm *state)
+{
+    if (state >= spare && state < spare + SPARE)
+        atomic_store(&spare_used[state - spare], false);
+    else
+        free(state);
+}
+
+/* Room for one more, at most half full, as long as there is memory; deleted entries are dropped on
+ * the way. */
 static bool publish(void)
 {
     struct collx_comm_table *old = atomic_load_explicit(&collx_comms, memory_order_relaxed);
@@ -111,8 +140,9 @@ static bool publish(void)
 
     struct collx_comm_table *table =
         calloc(1, sizeof *table + ((size_t)1 << bits) * sizeof(struct collx_comm_entry));
+    /* A search ends at an entry that is free. */
     if (!table)
-        return false;
+        return used < old->mask;
     for (unsigned i = 0; i < 1u << bits; i++)
         table->entry[i].comm = &collx_comm_unknown;
     table->previous = old;
@@ -134,7 +164,7 @@ static void destroy(struct collx_comm *state)
 {
     collx_comm_teardown(state);
     collx_messages_close(state);
-    free(state);
+    state_destroy(state);
 }
 
 /* MPI calls this when the communicator is freed, wherever that happens. */
@@ -176,7 +206,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
      * call that went well says nothing: it was on a communicator if that has ranks. */
     if (comm == MPI_COMM_NULL || collx_comm_is_going(comm) || pmpi.Comm_size(comm, &size) || !size)
         return &collx_comm_unknown;
-    struct collx_comm *state = calloc(1, sizeof *state);
+    struct collx_comm *state = state_create();
     if (!state)
         return &collx_comm_unknown;
     state->comm = comm;
@@ -198,7 +228,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     pthread_mutex_lock(&lock);
     delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm);
     pthread_mutex_unlock(&lock);
-    free(state);
+    state_destroy(state);
     return &collx_comm_unknown;
 }
 
