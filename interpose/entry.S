@@ -48,10 +48,13 @@
 
 #elif defined(__aarch64__)
 
+/* The barrier pairs with the release in interpose/resolve.c.  A jump to an address that was loaded
+ * orders no loads here: those of the function could have been made before, on a guess of where the
+ * jump goes to.  In RESOLVE the lock has seen to that. */
 #define JUMP(label, table)                                                                         \
     .globl label; .type label, %function; .p2align 2;                                              \
     label: hint 34; adrp x16, table + 8 * index;                                                   \
-    ldr x16, [x16, :lo12:table + 8 * index]; br x16; .size label, . - label;
+    ldr x16, [x16, :lo12:table + 8 * index]; dmb ishld; br x16; .size label, . - label;
 #define FIRST(label, common)                                                                       \
     label: hint 34; mov w17, index; b common;
 

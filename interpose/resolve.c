@@ -292,7 +292,7 @@ static bool fill_tables(void)
 
         stands_in = stands_in || (next && !real[i]);
         /* Release: a thread that jumps here without having passed our lock sees all that the
-         * adapter has set up.  (Its jump depends on the address loaded.) */
+         * adapter has set up.  (The other half is in entry.S, where the machine needs one.) */
         __atomic_store_n(&collx_pmpi_table[i], to, __ATOMIC_RELEASE);
         __atomic_store_n(&collx_mpi_table[i], next ? next : to, __ATOMIC_RELEASE);
     }
