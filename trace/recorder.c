@@ -22,7 +22,9 @@ static uint32_t comms, strings;
 
 static bool is_recording(void)
 {
-    return __atomic_load_n(&state, __ATOMIC_RELAXED) == RECORDING;
+    /* Acquire: pairs with the release where it becomes RECORDING; without it a thread that makes a
+     * call meanwhile might use a writer that is not made yet. */
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RECORDING;
 }
 
 static void stop_in_child(void)
@@ -136,7 +138,7 @@ static int open_trace(const struct collx_trace_setup *setup, char *why, size_t s
     if (!handler)
         pthread_atfork(NULL, NULL, stop_in_child);
     handler = true;
-    __atomic_store_n(&state, RECORDING, __ATOMIC_RELAXED);
+    __atomic_store_n(&state, RECORDING, __ATOMIC_RELEASE);
 done:
     errno = keep;
     return error;
