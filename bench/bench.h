@@ -109,7 +109,7 @@ struct round {
     double flag;            /* ns, one way; mean of before and after */
     double bare;            /* ns for everybody to post a flag and see all others' */
     double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
-    double ns[ROUTES_MOST]; /* mean of the middle half of the batch; 0 or less: not measured */
+    double ns[ROUTES_MOST]; /* mean of the middle half of the batch; < 0: not measured */
 };
 
 /* One collective and size. */

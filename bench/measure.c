@@ -217,8 +217,10 @@ static void one_round(struct point *point, const struct manner *manner, double *
     for (int i = 0; i < route_count; i++) {
         /* Who goes first changes, lest one always finds the caches as another left them. */
         int r = (turn % 2 ? i + turn / 2 : 2 * route_count - 1 - i + turn / 2) % route_count;
-        if (!route_counts(r, point->kind, point->bytes))
+        if (!route_counts(r, point->kind, point->bytes)) {
+            round->ns[r] = -1;
             continue;
+        }
         struct task task = task_of(point, &routes[r]);
         task.calls = turn; /* where a batch has one call that counts, too, the root changes */
         task.one_root = manner->one_root;

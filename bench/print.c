@@ -33,6 +33,12 @@ static double value_of(const struct round *round, enum value value, int route)
     return round->ns[route] > 0 ? round->ns[0] / round->ns[route] : 0;
 }
 
+/* A call of one rank may take as good as nothing; all else that takes no time was not measured. */
+static bool is_measured(enum value value, double one)
+{
+    return one > 0 || (value == TIME && one == 0);
+}
+
 /* Of the rounds in a state that have this value. */
 static struct collx_spread spread_in(const struct point *point, enum state state, enum value value,
                                      int route)
@@ -44,7 +50,7 @@ static struct collx_spread spread_in(const struct point *point, enum state state
         fail("out of memory");
     for (int i = 0; i < point->rounds; i++) {
         double one = value_of(&point->round[i], value, route);
-        if (point->round[i].state == state && one > 0)
+        if (point->round[i].state == state && is_measured(value, one))
             values[n++] = one;
     }
     struct collx_spread spread = collx_spread_of(values, n);
@@ -108,7 +114,7 @@ static void print_point(FILE *to, const struct point *point, const struct summar
             fprintf(to, " |%*s", r ? 41 : 15, "");
         else
             fprintf(to, " |%10.3f %3.0f%%", ns->median / 1e3,
-                    50 * (ns->high - ns->low) / ns->median);
+                    ns->median > 0 ? 50 * (ns->high - ns->low) / ns->median : 0);
         if (ns->n && r && ratio->n)
             fprintf(to, " %7.2fx (%6.2f,%7.2f)", ratio->median, ratio->low, ratio->high);
         else if (ns->n && r)

@@ -98,7 +98,8 @@ def ratios_that_nobody_measured_are_none(folder):
     found = {(row["bytes"], row["route"]):
              [row[key] for key in ("us", "ratio", "ratio_25", "ratio_75")] for row in rows}
     check(found == {("1", "mpi"): ["3.0000"] + 3 * ["1.000"], ("1", "collx"): ["2.0000"] + 3 * ["1.500"],
-                    ("2", "mpi"): ["3.0000"] + 3 * ["1.000"], ("2", "collx"): ["2.0000"] + 3 * [""]},
+                    ("2", "mpi"): ["3.0000"] + 3 * ["1.000"], ("2", "collx"): ["2.0000"] + 3 * [""],
+                    ("3", "mpi"): ["3.0000"] + 3 * ["1.000"], ("3", "collx"): ["0.0000"] + 3 * [""]},
           f"{found}")
     text = run([figures, "text"]).expect().out
     check(re.search(r"^bcast +1 .* 1\.50x \( +1\.50, +1\.50\) \|", text, re.M), text)

@@ -1,5 +1,6 @@
 /* Prints rounds that are made up as collx-bench prints what it has measured: as CSV, or with an
- * argument as text.  Of one byte a round has times of both routes, of two bytes none has. */
+ * argument as text.  Of one byte a round has times of both routes, of two bytes none has, and of
+ * three a call takes no time. */
 #include "bench/bench.h"
 
 #include <stdlib.h>
@@ -34,15 +35,17 @@ void fail(const char *format, ...)
 
 int main(int argc, char **argv)
 {
-    struct round both[] = {{.ns = {3000, 2000}}, {.ns = {0, 2000}}};
-    struct round none[] = {{.ns = {3000, 0}}, {.ns = {0, 2000}}};
+    struct round both[] = {{.ns = {3000, 2000}}, {.ns = {-1, 2000}}};
+    struct round none[] = {{.ns = {3000, -1}}, {.ns = {-1, 2000}}};
+    struct round nothing[] = {{.ns = {3000, 0}}};
     struct point points[] = {{.kind = COLLX_BCAST, .bytes = 1, .rounds = 2, .round = both},
-                             {.kind = COLLX_BCAST, .bytes = 2, .rounds = 2, .round = none}};
+                             {.kind = COLLX_BCAST, .bytes = 2, .rounds = 2, .round = none},
+                             {.kind = COLLX_BCAST, .bytes = 3, .rounds = 1, .round = nothing}};
 
     (void)argv;
     if (argc > 1)
-        print_text(stdout, points, 2);
+        print_text(stdout, points, 3);
     else
-        print_csv(stdout, points, 2);
+        print_csv(stdout, points, 3);
     return 0;
 }
