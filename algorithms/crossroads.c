@@ -21,7 +21,9 @@ struct collx_offer {
     uint32_t wish; /* Dolphin's library is named */
     union {
         uint64_t machine; /* of collx_shm_node() */
-        uint64_t line;
+        struct {
+            uint32_t line, flags; /* of struct collx_seg_caps */
+        } caps;
         struct collx_seg_address address;
     };
 };
@@ -112,8 +114,8 @@ static int borrow_driver(struct collx_crossroads *crossroads, const char *driver
     const struct collx_seg_ops *ops = NULL;
     struct collx_seg_caps caps;
     struct collx_net *net = NULL;
-    const size_t bytes = crossroads->most ? collx_seg_streams_space(leaders->nodes)
-                                          : (size_t)crossroads->slots * COLLX_LINE;
+    const size_t bytes = crossroads->most ? collx_seg_streams_most(leaders->nodes)
+                                          : collx_seg_runner_space(crossroads->slots, COLLX_LINE);
 
     if (!team->ops->segments) {
         snprintf(why, size, "there are none here; over=p2p needs none");
@@ -121,17 +123,14 @@ static int borrow_driver(struct collx_crossroads *crossroads, const char *driver
     }
     int error = team->ops->segments(team->ctx, driver, leaders->rank, leaders->nodes, bytes, &ops,
                                     &net, &caps, why, size);
-    if (error || !leaders->leads)
-        return error;
-    if (crossroads->most)
-        return collx_seg_streams_borrow(&crossroads->streams, leaders, ops, net, &caps, why, size);
-    collx_seg_runner_borrow(&crossroads->segments, team, ops, net, &caps, leaders->rank);
-    return 0;
+    if (!error && leaders->leads)
+        collx_seg_links_borrow(&crossroads->links, leaders, ops, net, &caps);
+    return error;
 }
 
 /* The three steps of a leader, for flags or for messages; the first one is done by all ranks. */
-static int open_segment(struct collx_crossroads *crossroads, const char *driver, uint64_t *line,
-                        char *why, size_t size)
+static int open_driver(struct collx_crossroads *crossroads, const char *driver, char *why,
+                       size_t size)
 {
     const struct collx_leaders *leaders = &crossroads->leaders;
     const struct collx_seg_ops *ops = collx_seg_find(driver);
@@ -139,47 +138,48 @@ static int open_segment(struct collx_crossroads *crossroads, const char *driver,
 
     if (!ops)
         error = borrow_driver(crossroads, driver, why, size);
-    else if (leaders->leads && crossroads->most)
-        error = collx_seg_streams_open(&crossroads->streams, leaders, ops, why, size);
     else if (leaders->leads)
-        error = collx_seg_runner_open(&crossroads->segments, crossroads->team, ops, leaders->rank,
-                                      why, size);
-    *line = crossroads->most ? crossroads->streams.caps.line : crossroads->segments.caps.line;
-    return error;
+        error = collx_seg_links_open(&crossroads->links, leaders, ops, why, size);
+    return error || !leaders->leads || !crossroads->most
+               ? error
+               : collx_seg_streams_fit(&crossroads->links, why, size);
 }
 
 static int make_segment(struct collx_crossroads *crossroads, struct collx_seg_address *address,
                         char *why, size_t size)
 {
-    size_t largest = 0, smallest = SIZE_MAX;
+    struct collx_seg_links *links = &crossroads->links;
+    struct collx_seg_caps *caps = &links->caps;
+    size_t least = caps->line;
 
     for (int node = 0; node < crossroads->leaders.nodes; node++) {
-        const size_t line = offer_of(crossroads, node)->line;
-        largest = line > largest ? line : largest;
-        smallest = line < smallest ? line : smallest;
+        const struct collx_offer *offer = offer_of(crossroads, node);
+        least = offer->caps.line < least ? offer->caps.line : least;
+        caps->line = offer->caps.line > caps->line ? offer->caps.line : caps->line;
+        caps->flags &= offer->caps.flags;
     }
-    if (crossroads->most)
-        return collx_seg_streams_make(&crossroads->streams, largest, smallest, address, why, size);
-    return collx_seg_runner_make(&crossroads->segments, &crossroads->schedule, largest, address,
-                                 why, size);
+    const size_t bytes =
+        crossroads->most
+            ? collx_seg_streams_lay_out(&crossroads->streams, links, crossroads->leaders.own, least)
+            : collx_seg_runner_space(crossroads->slots, caps->line);
+    return collx_seg_links_make(links, bytes, address, why, size);
 }
 
 static int connect_segments(struct collx_crossroads *crossroads, char *why, size_t size)
 {
-    if (crossroads->most)
-        return collx_seg_streams_connect(&crossroads->streams, address_of, crossroads, why, size);
-    return collx_seg_runner_connect(&crossroads->segments, &crossroads->schedule, address_of,
-                                    crossroads, why, size);
+    const struct collx_seg_addresses addresses = {address_of, crossroads};
+
+    return crossroads->most
+               ? collx_seg_streams_connect(&crossroads->streams, &addresses, why, size)
+               : collx_seg_runner_connect(&crossroads->segments, &crossroads->links,
+                                          &crossroads->schedule, &addresses, why, size);
 }
 
-/* Of a leader, when all have connected. */
-static void settle(struct collx_crossroads *crossroads)
+static void finish_segments(struct collx_crossroads *crossroads)
 {
-    const struct collx_seg_ops *ops =
-        crossroads->most ? crossroads->streams.ops : crossroads->segments.ops;
-
-    if (ops->settle)
-        ops->settle(crossroads->most ? crossroads->streams.made : crossroads->segments.made);
+    collx_seg_runner_finish(&crossroads->segments);
+    collx_seg_streams_finish(&crossroads->streams);
+    collx_seg_links_finish(&crossroads->links);
 }
 
 /* As agree(). */
@@ -187,11 +187,14 @@ static int try_segments(struct collx_crossroads *crossroads, const char *driver,
                         size_t size)
 {
     const bool leads = crossroads->leaders.leads;
+    struct collx_seg_links *links = &crossroads->links;
     struct collx_offer own = {0};
     char text[COLLX_CROSSROADS_TEXT] = "";
 
     crossroads->by = driver;
-    own.error = open_segment(crossroads, driver, &own.line, text, sizeof text);
+    own.error = open_driver(crossroads, driver, text, sizeof text);
+    own.caps.line = (uint32_t)links->caps.line;
+    own.caps.flags = links->caps.flags;
     int error = agree(crossroads, &own, text, why, size);
     if (!error) {
         if (leads)
@@ -204,12 +207,11 @@ static int try_segments(struct collx_crossroads *crossroads, const char *driver,
         error = agree(crossroads, &own, text, why, size);
     }
     if (error) {
-        collx_seg_runner_finish(&crossroads->segments);
-        collx_seg_streams_finish(&crossroads->streams);
+        finish_segments(crossroads);
     } else {
         crossroads->run = run_segments;
-        if (leads)
-            settle(crossroads);
+        if (leads && links->ops->settle)
+            links->ops->settle(links->made);
     }
     return error;
 }
@@ -305,8 +307,7 @@ const char *collx_crossroads_describe(const struct collx_crossroads *crossroads,
 
 void collx_crossroads_finish(struct collx_crossroads *crossroads)
 {
-    collx_seg_runner_finish(&crossroads->segments);
-    collx_seg_streams_finish(&crossroads->streams);
+    finish_segments(crossroads);
     collx_msg_runner_finish(&crossroads->messages);
     collx_schedule_finish(&crossroads->schedule);
     collx_leaders_finish(&crossroads->leaders);

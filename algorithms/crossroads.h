@@ -41,9 +41,10 @@ struct collx_crossroads {
     int most;  /* messages at once; 0: it is for a schedule */
     struct collx_schedule schedule;
     int (*run)(struct collx_crossroads *crossroads);
+    struct collx_seg_links links; /* where it is segments, */
     struct collx_seg_runner segments;
-    struct collx_msg_runner messages;
     struct collx_seg_streams streams;
+    struct collx_msg_runner messages;   /* or messages, of a schedule */
     const char *by;                     /* the word for what it is */
     char passed[COLLX_CROSSROADS_TEXT]; /* why something better is not */
 };

@@ -11,9 +11,6 @@
 enum {
     /* For those that are about to end as well, but later. */
     PATIENCE_MS = 100,
-    /* How often a farewell is repeated at least, and how long: somebody may be gone. */
-    FAREWELL_TRIES = 64,
-    FAREWELL_MS = 100,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -21,33 +18,6 @@ static struct collx_seg_retired *all;
 /* Whose they are.  A forked child has the list as well, but it is not the child's to undo, and the
  * lock may be held by a thread that the child has not got.  Relaxed: it orders nothing. */
 static _Atomic pid_t owner;
-
-static bool takes_more(uint8_t state)
-{
-    return state == COLLX_SEG_LOST || state == COLLX_SEG_BUSY;
-}
-
-void collx_seg_say_farewell(const struct collx_seg_ops *ops, struct collx_net *net,
-                            struct collx_remote *const *remotes, unsigned count, uint8_t *state,
-                            void (*store)(void *context, unsigned i), void *context)
-{
-    const uint64_t begin = collx_clock_ns();
-    bool more = true;
-
-    for (unsigned i = 0; i < count; i++)
-        store(context, i);
-    for (int tries = 1; more && count; tries++) {
-        ops->check(net, remotes, count, state);
-        more = false;
-        for (unsigned i = 0; i < count; i++) {
-            if (state[i] == COLLX_SEG_LOST)
-                store(context, i);
-            more = more || takes_more(state[i]);
-        }
-        if (tries >= FAREWELL_TRIES && collx_clock_ns() - begin > FAREWELL_MS * 1000000u)
-            break;
-    }
-}
 
 static bool has_all_farewells(const struct collx_seg_retired *retired)
 {

@@ -22,13 +22,6 @@ struct collx_seg_retired {
     size_t flag[]; /* [count], where they are */
 };
 
-/* By store(context, i), leave the last flag at each of remotes[count], as well as that can be done:
- * who cannot be reached any more keeps its segment until its process ends, or MPI does there.
- * state[count] is to work in. */
-void collx_seg_say_farewell(const struct collx_seg_ops *ops, struct collx_net *net,
-                            struct collx_remote *const *remotes, unsigned count, uint8_t *state,
-                            void (*store)(void *context, unsigned i), void *context);
-
 /* Hand over a segment, and the net that it is of, with all else of that net undone; allocated by
  * malloc.  Thread-safe, local. */
 void collx_seg_retire(struct collx_seg_retired *retired);

@@ -1,19 +1,15 @@
 #include "algorithms/seg_streams.h"
 
-#include "algorithms/seg_retired.h"
 #include "algorithms/wait.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "hw/shm.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CONNECT_MS = 5000,
     SLOTS = 4,
     /* A reader tells how far it is whenever it has taken out so many. */
     TELL_EVERY = SLOTS / 2,
@@ -33,55 +29,26 @@ _Static_assert((SLOTS & (SLOTS - 1)) == 0 && REFRESH % SLOTS == 0,
                "a slot's chunks stay in it when numbers wrap around");
 static const uint32_t GOODBYE = 1;
 
-/* Where that is so. */
-static int check_line(const struct collx_seg_streams *streams, char *why, size_t size)
+int collx_seg_streams_fit(const struct collx_seg_links *links, char *why, size_t size)
 {
-    if (streams->caps.line >= LINE_LEAST && (!streams->lent || streams->caps.line <= COLLX_LINE))
+    const size_t line = links->caps.line;
+
+    if (line >= LINE_LEAST && (!links->lent || line <= COLLX_LINE))
         return 0;
-    if (streams->caps.line < LINE_LEAST)
+    if (line < LINE_LEAST)
         snprintf(why, size,
                  "lines of %zu bytes have no room for data beside a flag: COLLX_SISCI_LINE has to "
                  "be %d or more",
-                 streams->caps.line, LINE_LEAST);
+                 line, LINE_LEAST);
     else
         snprintf(why, size, "lines of %zu bytes are longer than %d; over=p2p takes any network",
-                 streams->caps.line, COLLX_LINE);
+                 line, COLLX_LINE);
     return COLLX_EUNFIT;
-}
-
-static struct collx_seg_streams streams_of(const struct collx_leaders *leaders,
-                                           const struct collx_seg_ops *ops)
-{
-    return (struct collx_seg_streams){.team = leaders->team,
-                                      .ops = ops,
-                                      .leader = leaders->rank,
-                                      .own = leaders->own,
-                                      .nodes = leaders->nodes};
-}
-
-int collx_seg_streams_open(struct collx_seg_streams *streams, const struct collx_leaders *leaders,
-                           const struct collx_seg_ops *ops, char *why, size_t size)
-{
-    *streams = streams_of(leaders, ops);
-    collx_seg_retired_sweep();
-    int error = ops->open(&streams->net, &streams->caps, why, size);
-    return error ? error : check_line(streams, why, size);
-}
-
-int collx_seg_streams_borrow(struct collx_seg_streams *streams, const struct collx_leaders *leaders,
-                             const struct collx_seg_ops *ops, struct collx_net *net,
-                             const struct collx_seg_caps *caps, char *why, size_t size)
-{
-    *streams = streams_of(leaders, ops);
-    streams->net = net;
-    streams->caps = *caps;
-    streams->lent = true;
-    return check_line(streams, why, size);
 }
 
 static bool is_whole(const struct collx_seg_streams *streams)
 {
-    return streams->caps.flags & COLLX_SEG_WHOLE_LINES;
+    return streams->links->caps.flags & COLLX_SEG_WHOLE_LINES;
 }
 
 /* Of a slot, in a segment for so many nodes. */
@@ -92,7 +59,7 @@ static size_t slot_lines(size_t line, int nodes)
     return share < 1 ? 1 : share > SLOT_LINES_MOST ? SLOT_LINES_MOST : share;
 }
 
-size_t collx_seg_streams_space(int nodes)
+size_t collx_seg_streams_most(int nodes)
 {
     /* Shorter lines share what is there more finely. */
     return (size_t)nodes * (FIRST_SLOT + SLOTS) * (slot_lines(COLLX_LINE, nodes) + 1) * COLLX_LINE;
@@ -103,58 +70,50 @@ static size_t area_bytes(const struct collx_seg_streams *streams)
     return (FIRST_SLOT + SLOTS * streams->lines) * streams->line;
 }
 
-int collx_seg_streams_make(struct collx_seg_streams *streams, size_t line, size_t data,
-                           struct collx_seg_address *address, char *why, size_t size)
+size_t collx_seg_streams_lay_out(struct collx_seg_streams *streams, struct collx_seg_links *links,
+                                 int own, size_t least)
 {
-    streams->lines = slot_lines(line, streams->nodes);
+    const size_t line = links->caps.line;
+
+    *streams = (struct collx_seg_streams){
+        .links = links, .own = own, .line = line, .lines = slot_lines(line, links->nodes)};
     if (!is_whole(streams)) {
-        line = data = line * streams->lines;
+        streams->line = least = line * streams->lines;
         streams->lines = 1;
     }
-    streams->line = line;
-    streams->data = data - sizeof(uint32_t);
-    streams->bytes = (size_t)streams->nodes * area_bytes(streams);
-    return streams->ops->make(streams->net, streams->bytes, &streams->made, &streams->local,
-                              address, why, size);
-}
-
-static void idle(void *context)
-{
-    const struct collx_seg_streams *streams = context;
-
-    streams->team->ops->progress(streams->team->ctx);
-}
-
-int collx_seg_streams_connect(struct collx_seg_streams *streams,
-                              const struct collx_seg_address *(*address)(const void *context,
-                                                                         int node),
-                              const void *context, char *why, size_t size)
-{
-    const size_t nodes = (size_t)streams->nodes;
-    int error = 0;
-
-    streams->stream = calloc(nodes, sizeof *streams->stream);
-    streams->to = calloc(nodes, sizeof(struct collx_remote *));
-    streams->to_node = calloc(nodes, sizeof *streams->to_node);
-    streams->state = calloc(nodes, sizeof *streams->state);
-    streams->image = calloc(1, streams->line);
-    if (!streams->stream || !streams->to || !streams->to_node || !streams->state ||
-        !streams->image) {
-        snprintf(why, size, "out of memory");
-        return -ENOMEM;
-    }
-    for (int node = 0; node < streams->nodes && !error; node++)
-        if (node != streams->own)
-            error = collx_seg_connect(streams->ops, streams->net, address(context, node),
-                                      streams->bytes, &streams->stream[node].remote, CONNECT_MS,
-                                      idle, streams, why, size);
-    return error;
+    streams->data = least - sizeof(uint32_t);
+    return (size_t)links->nodes * area_bytes(streams);
 }
 
 /* Of a line in the area of `writer`, in whoever's segment; where its data ends and its flag is. */
 static size_t flag_at(const struct collx_seg_streams *streams, int writer, size_t line)
 {
     return (size_t)writer * area_bytes(streams) + collx_seg_flag(line, streams->line);
+}
+
+int collx_seg_streams_connect(struct collx_seg_streams *streams,
+                              const struct collx_seg_addresses *addresses, char *why, size_t size)
+{
+    struct collx_seg_links *links = streams->links;
+    const size_t nodes = (size_t)links->nodes;
+    int error = 0;
+
+    streams->stream = calloc(nodes, sizeof *streams->stream);
+    streams->to = calloc(nodes, sizeof *streams->to);
+    streams->image = calloc(1, streams->line);
+    if (!streams->stream || !streams->to || !streams->image) {
+        snprintf(why, size, "out of memory");
+        return -ENOMEM;
+    }
+    links->farewell = GOODBYE;
+    for (int node = 0; node < links->nodes && !error; node++) {
+        if (node == streams->own)
+            continue;
+        links->link[node].farewell_at = flag_at(streams, streams->own, FAREWELL);
+        links->link[node].farewell_own = flag_at(streams, node, FAREWELL);
+        error = collx_seg_links_connect(links, node, addresses, why, size);
+    }
+    return error;
 }
 
 static size_t slot_line(const struct collx_seg_streams *streams, uint32_t chunk)
@@ -192,51 +151,64 @@ static size_t lines_of(const struct collx_seg_streams *streams, size_t bytes)
     return bytes ? (bytes + streams->data - 1) / streams->data : 1;
 }
 
-static void store_line(struct collx_seg_streams *streams, struct collx_remote *remote, size_t line,
+static void store_flag(struct collx_seg_streams *streams, int node, size_t line, uint32_t value)
+{
+    const struct collx_seg_links *links = streams->links;
+
+    links->ops->store(links->link[node].remote, flag_at(streams, streams->own, line), value);
+}
+
+static void store_line(struct collx_seg_streams *streams, int node, size_t line,
                        const unsigned char *data, size_t bytes, uint32_t chunk)
 {
-    const size_t at = flag_at(streams, streams->own, line);
+    const struct collx_seg_links *links = streams->links;
     const size_t words = (bytes + sizeof chunk - 1) & ~(sizeof chunk - 1);
 
     if (bytes) {
         memcpy(streams->image, data, bytes);
         memcpy(streams->image + words, &chunk, sizeof chunk);
-        streams->ops->copy(remote, at - words, streams->image,
-                           words + (is_whole(streams) ? sizeof chunk : 0));
+        links->ops->copy(links->link[node].remote, flag_at(streams, streams->own, line) - words,
+                         streams->image, words + (is_whole(streams) ? sizeof chunk : 0));
     } else if (is_whole(streams)) {
-        streams->ops->store(remote, at, chunk);
+        store_flag(streams, node, line, chunk);
     }
 }
 
-static void store_chunk(struct collx_seg_streams *streams, struct collx_seg_stream *stream,
-                        uint32_t chunk)
+static void store_chunk(struct collx_seg_streams *streams, int node, uint32_t chunk)
 {
+    const struct collx_seg_stream *stream = &streams->stream[node];
     unsigned char *data;
     size_t bytes = part_of(streams, stream->out, chunk - stream->out_first, &data);
     const size_t first = slot_line(streams, chunk);
     const size_t lines = chunk % REFRESH < SLOTS ? streams->lines : lines_of(streams, bytes);
 
     if (streams->flag_now)
-        streams->ops->store(stream->remote, flag_at(streams, streams->own, first), chunk);
+        store_flag(streams, node, first, chunk);
     for (size_t line = first; line < first + lines && !streams->flag_now; line++) {
         const size_t here = bytes < streams->data ? bytes : streams->data;
-        store_line(streams, stream->remote, line, data, here, chunk);
+        store_line(streams, node, line, data, here, chunk);
         data += here;
         bytes -= here;
     }
 }
 
-/* For collx_seg_deliver: all that this remote has not got for sure. */
+/* For collx_seg_links_deliver: all that this node has not got for sure. */
 static void store(void *context, unsigned i)
 {
     struct collx_seg_streams *streams = context;
-    struct collx_seg_stream *stream = &streams->stream[streams->to_node[i]];
+    const int node = streams->to[i];
+    const struct collx_seg_stream *stream = &streams->stream[node];
 
     for (uint32_t chunk = stream->arrived; chunk != stream->sent; chunk++)
-        store_chunk(streams, stream, chunk + 1);
+        store_chunk(streams, node, chunk + 1);
     if (stream->told != stream->taken && !streams->data_now)
-        streams->ops->store(stream->remote, flag_at(streams, streams->own, CONSUMED),
-                            stream->taken);
+        store_flag(streams, node, CONSUMED, stream->taken);
+}
+
+/* In one's own segment. */
+static uint32_t read_flag(const struct collx_seg_streams *streams, int writer, size_t line)
+{
+    return collx_seg_read(streams->links->local, flag_at(streams, writer, line));
 }
 
 static bool has_arrived(const struct collx_seg_streams *streams, int node)
@@ -249,8 +221,7 @@ static bool has_arrived(const struct collx_seg_streams *streams, int node)
 
     /* The last one as a rule comes last. */
     while (lines--)
-        if (!collx_seg_reached(
-                collx_seg_read(streams->local, flag_at(streams, node, first + lines)), chunk))
+        if (!collx_seg_reached(read_flag(streams, node, first + lines), chunk))
             return false;
     return true;
 }
@@ -265,7 +236,8 @@ static void take_out(struct collx_seg_streams *streams, int node)
     for (size_t line = slot_line(streams, chunk); bytes; line++) {
         const size_t here = bytes < streams->data ? bytes : streams->data;
         const size_t words = (here + sizeof chunk - 1) & ~(sizeof chunk - 1);
-        memcpy(data, (const char *)streams->local + flag_at(streams, node, line) - words, here);
+        memcpy(data, (const char *)streams->links->local + flag_at(streams, node, line) - words,
+               here);
         data += here;
         bytes -= here;
     }
@@ -273,9 +245,8 @@ static void take_out(struct collx_seg_streams *streams, int node)
 
 static bool has_room(const struct collx_seg_streams *streams, int node)
 {
-    const uint32_t consumed = collx_seg_read(streams->local, flag_at(streams, node, CONSUMED));
-
-    return collx_seg_reached(consumed, streams->stream[node].sent + 1 - SLOTS);
+    return collx_seg_reached(read_flag(streams, node, CONSUMED),
+                             streams->stream[node].sent + 1 - SLOTS);
 }
 
 static bool has_to_send(const struct collx_seg_stream *stream)
@@ -317,7 +288,7 @@ static bool is_missing(const void *with, int rank)
     for (int i = 0; i < wait->count; i++) {
         const int node = wait->messages[i].rank;
         const struct collx_seg_stream *stream = &wait->streams->stream[node];
-        if (wait->streams->leader[node] == rank &&
+        if (wait->streams->links->leader[node] == rank &&
             (wait->messages[i].sends ? has_to_send(stream) : has_to_receive(stream)))
             return true;
     }
@@ -326,16 +297,16 @@ static bool is_missing(const void *with, int rank)
 
 static void meanwhile(void *with)
 {
-    const struct collx_seg_streams *streams = ((const struct wait *)with)->streams;
+    const struct collx_seg_links *links = ((const struct wait *)with)->streams->links;
 
-    if (streams->ops->progress)
-        streams->ops->progress(streams->net);
+    if (links->ops->progress)
+        links->ops->progress(links->net);
 }
 
 static void wait_for_any(struct collx_seg_streams *streams, const struct collx_message *messages,
                          int count, const char *what)
 {
-    struct collx_team *team = streams->team;
+    struct collx_team *team = streams->links->team;
     struct wait wait = {streams, messages, count};
 
     for (int spin = team->spins; spin >= 0; spin--) {
@@ -355,38 +326,9 @@ static void wait_for_any(struct collx_seg_streams *streams, const struct collx_m
                     0);
 }
 
-static int lose(struct collx_seg_streams *streams, unsigned count)
-{
-    const struct collx_team *team = streams->team;
-
-    streams->gone = true;
-    for (unsigned i = 0; i < count; i++)
-        if (streams->state[i] == COLLX_SEG_GONE)
-            collx_warn("rank %d of %s cannot reach the memory of rank %d by %s any more. Its "
-                       "process or the network between them has failed; collectives that go this "
-                       "way return an error on this communicator from now on",
-                       team->rank, team->name, streams->leader[streams->to_node[i]],
-                       streams->ops->name);
-    return -ENOTCONN;
-}
-
-/* A check takes long enough to keep MPI going after each; but others may want the CPU, if it goes
- * on and on. */
-static void repeat(void *context)
-{
-    struct collx_seg_streams *streams = context;
-
-    idle(streams);
-    if (++streams->repeated > 16)
-        sched_yield();
-}
-
 static int store_all(struct collx_seg_streams *streams, unsigned count)
 {
-    return count && collx_seg_deliver(streams->ops, streams->net, streams->to, count,
-                                      streams->state, store, repeat, streams)
-               ? lose(streams, count)
-               : 0;
+    return collx_seg_links_deliver(streams->links, streams->to, count, store, streams);
 }
 
 /* All that can be stored now, in one go. */
@@ -395,7 +337,6 @@ static int deliver(struct collx_seg_streams *streams, const struct collx_message
 {
     unsigned some = 0;
 
-    streams->repeated = 0;
     for (int i = 0; i < count; i++) {
         const int node = messages[i].rank;
         struct collx_seg_stream *stream = &streams->stream[node];
@@ -404,8 +345,7 @@ static int deliver(struct collx_seg_streams *streams, const struct collx_message
             (stream->sent == stream->arrived && stream->taken - stream->told < TELL_EVERY))
             continue;
         stream->listed = true;
-        streams->to[some] = stream->remote;
-        streams->to_node[some++] = node;
+        streams->to[some++] = node;
     }
     streams->data_now = !is_whole(streams);
     int error = store_all(streams, some);
@@ -418,7 +358,7 @@ static int deliver(struct collx_seg_streams *streams, const struct collx_message
     if (error)
         return error;
     for (unsigned i = 0; i < some; i++) {
-        struct collx_seg_stream *stream = &streams->stream[streams->to_node[i]];
+        struct collx_seg_stream *stream = &streams->stream[streams->to[i]];
         stream->arrived = stream->sent;
         stream->told = stream->taken;
         stream->listed = false;
@@ -481,9 +421,9 @@ static bool has_sent_in_vain(const struct collx_seg_streams *streams,
 int collx_seg_streams_transfer(struct collx_seg_streams *streams,
                                const struct collx_message *messages, int count, const char *what)
 {
-    int open = count, error = streams->gone ? -ENOTCONN : 0;
+    int open = count, error = streams->links->gone ? -ENOTCONN : 0;
 
-    streams->used = true;
+    streams->links->used = true;
     for (int i = 0; i < count; i++)
         begin(streams, &messages[i]);
     while (!error && open) {
@@ -500,68 +440,10 @@ int collx_seg_streams_transfer(struct collx_seg_streams *streams,
     return error;
 }
 
-static void store_farewell(void *context, unsigned i)
-{
-    struct collx_seg_streams *streams = context;
-
-    streams->ops->store(streams->to[i], flag_at(streams, streams->own, FAREWELL), GOODBYE);
-}
-
-static void say_farewell(struct collx_seg_streams *streams)
-{
-    unsigned count = 0;
-
-    for (int node = 0; node < streams->nodes; node++)
-        if (streams->stream[node].remote)
-            streams->to[count++] = streams->stream[node].remote;
-    collx_seg_say_farewell(streams->ops, streams->net, streams->to, count, streams->state,
-                           store_farewell, streams);
-}
-
-/* NULL: out of memory; then nobody is waited for. */
-static struct collx_seg_retired *make_retired(const struct collx_seg_streams *streams)
-{
-    struct collx_seg_retired *retired =
-        malloc(sizeof *retired + (size_t)streams->nodes * sizeof *retired->flag);
-
-    if (!retired)
-        return NULL;
-    *retired = (struct collx_seg_retired){
-        .ops = streams->ops,
-        .net = streams->net,
-        .made = streams->made,
-        .local = streams->local,
-        .farewell = GOODBYE,
-    };
-    for (int node = 0; node < streams->nodes; node++)
-        if (streams->stream[node].remote)
-            retired->flag[retired->count++] = flag_at(streams, node, FAREWELL);
-    return retired;
-}
-
 void collx_seg_streams_finish(struct collx_seg_streams *streams)
 {
-    struct collx_seg_retired *retired = NULL;
-
-    if (!streams->net)
-        return;
-    if (streams->used && !streams->lent) {
-        if (!streams->gone)
-            say_farewell(streams);
-        retired = make_retired(streams);
-    }
-    for (int node = 0; node < streams->nodes && streams->stream; node++)
-        streams->ops->disconnect(streams->stream[node].remote);
-    if (retired) {
-        collx_seg_retire(retired);
-    } else {
-        streams->ops->unmake(streams->made);
-        streams->ops->close(streams->net);
-    }
     free(streams->stream);
     free(streams->to);
-    free(streams->to_node);
-    free(streams->state);
     free(streams->image);
-    *streams = (struct collx_seg_streams){.team = NULL};
+    *streams = (struct collx_seg_streams){.links = NULL};
 }

@@ -4,7 +4,7 @@
  * A node's segment has an area for each other node, all of whose lines that one alone writes to:
  *
  *     consumed   how many chunks of the opposite stream it has taken out, now and then
- *     farewell   see seg_retired.h
+ *     farewell   see seg_links.h
  *     slots      a ring; chunk number i of the stream lies in slot i mod SLOTS
  *
  * Each line of a slot ends with a flag, the chunk's number, and has its data right before it; so
@@ -17,14 +17,12 @@
 #ifndef COLLX_SEG_STREAMS_H
 #define COLLX_SEG_STREAMS_H
 
-#include "algorithms/leaders.h"
-#include "hw/segment.h"
+#include "algorithms/seg_links.h"
 
 /* Both directions between this node and another one. */
 struct collx_seg_stream {
-    struct collx_remote *remote; /* NULL: this node itself */
-    uint32_t sent, arrived;      /* chunks stored into its ring, and those that need no more care */
-    uint32_t taken, told; /* chunks taken out of its ring here, and how many of them it knows */
+    uint32_t sent, arrived; /* chunks stored into its ring, and those that need no more care */
+    uint32_t taken, told;   /* chunks taken out of its ring here, and how many of them it knows */
     /* During one transfer. */
     const struct collx_message *out, *in; /* NULL: none */
     uint32_t out_first, in_first;         /* number of the message's first chunk */
@@ -33,53 +31,32 @@ struct collx_seg_stream {
 };
 
 struct collx_seg_streams {
-    struct collx_team *team;
-    const struct collx_seg_ops *ops;
-    struct collx_net *net;
-    struct collx_seg_caps caps;
-    struct collx_export *made;
-    void *local;
+    struct collx_seg_links *links;
+    int own;
     size_t line, data; /* bytes from line to line, and of data in one */
     size_t lines;      /* of a slot */
-    size_t bytes;
-    bool used, gone;
-    bool lent;     /* the net is, so its lender sees to its end */
-    bool data_now; /* what a delivery stores, where that is not both at once: data, or */
-    bool flag_now; /* flags */
-    int nodes, own;
-    const int *leader;               /* [nodes]: which ranks speak for them */
+    bool data_now;     /* what a delivery stores, where that is not both at once: data, or */
+    bool flag_now;     /* flags */
     struct collx_seg_stream *stream; /* [nodes] */
-    struct collx_remote **to;        /* [nodes], of a delivery; */
-    int *to_node;                    /* who they are */
-    uint8_t *state;
-    unsigned repeated;    /* checks of this delivery */
-    unsigned char *image; /* a line, to work in */
+    int *to;                         /* [nodes], of a delivery */
+    unsigned char *image;            /* a line, to work in */
 };
 
-/* Its life is that of a struct collx_seg_runner: open, make, connect, transfer again and again,
- * finish, and each node is done with a step before another does the next. */
+/* Whether streams can go over these links, which are open: 0, or COLLX_EUNFIT and why. */
+int collx_seg_streams_fit(const struct collx_seg_links *links, char *why, size_t size);
 
-/* `leaders` has to stay.  As the driver's open(); COLLX_EUNFIT also where lines have no room for
- * data. */
-int collx_seg_streams_open(struct collx_seg_streams *streams, const struct collx_leaders *leaders,
-                           const struct collx_seg_ops *ops, char *why, size_t size);
+/* What no segment of theirs is longer than where the driver is lent. */
+size_t collx_seg_streams_most(int nodes);
 
-/* The same with a driver that is open, of collx_mpi_ops.segments, for nodes that make segments of
- * collx_seg_streams_space() bytes at most. */
-int collx_seg_streams_borrow(struct collx_seg_streams *streams, const struct collx_leaders *leaders,
-                             const struct collx_seg_ops *ops, struct collx_net *net,
-                             const struct collx_seg_caps *caps, char *why, size_t size);
-size_t collx_seg_streams_space(int nodes);
+/* Zero streams, and say how they lie in a segment.  `links` have to stay, and their caps are what
+ * all nodes have; `own`: which of the nodes this one is; `least`: the smallest line of any.
+ * Returns the bytes of a node's segment. */
+size_t collx_seg_streams_lay_out(struct collx_seg_streams *streams, struct collx_seg_links *links,
+                                 int own, size_t least);
 
-/* `line`, `data`: the largest and the smallest line of any node.  0 or -errno. */
-int collx_seg_streams_make(struct collx_seg_streams *streams, size_t line, size_t data,
-                           struct collx_seg_address *address, char *why, size_t size);
-
-/* 0 or -errno. */
+/* Connect to all other nodes; `links` are made.  0 or -errno. */
 int collx_seg_streams_connect(struct collx_seg_streams *streams,
-                              const struct collx_seg_address *(*address)(const void *context,
-                                                                         int node),
-                              const void *context, char *why, size_t size);
+                              const struct collx_seg_addresses *addresses, char *why, size_t size);
 
 /* As collx_mpi_ops.transfer, but that `rank` is a node, and that there is at most one message to
  * and one from each.  What is sent has arrived when it returns, though nobody may have taken it
@@ -88,7 +65,7 @@ int collx_seg_streams_connect(struct collx_seg_streams *streams,
 int collx_seg_streams_transfer(struct collx_seg_streams *streams,
                                const struct collx_message *messages, int count, const char *what);
 
-/* Local, does not wait for other nodes. */
+/* Also if nothing was laid out, if it is zeroed. */
 void collx_seg_streams_finish(struct collx_seg_streams *streams);
 
 #endif

@@ -226,19 +226,20 @@ int streams_connect(collx_team *team, collx_slot *slot, char *why, size_t size)
 
     if (int error = collx_crossroads_connect(&crossroads, why, size))
         return error;
-    for (int node = 0; node < streams.nodes; node++) {
+    const collx_seg_links &links = crossroads.links;
+    auto set = [&](size_t line, uint32_t value) {
+        memcpy(static_cast<char *>(links.local) + collx_seg_flag(line, streams.line), &value,
+               sizeof value);
+    };
+    for (int node = 0; node < links.nodes; node++) {
         collx_seg_stream &stream = streams.stream[node];
         stream.sent = stream.arrived = stream.taken = stream.told = first_number;
     }
-    for (size_t i = 0; i < streams.bytes / streams.line; i++)
-        memcpy(static_cast<char *>(streams.local) + collx_seg_flag(i, streams.line), &first_number,
-               sizeof first_number);
+    for (size_t i = 0; i < links.bytes / streams.line; i++)
+        set(i, first_number);
     /* Farewells, the second line of each area, are not numbers. */
-    for (int node = 0; node < streams.nodes; node++)
-        memset(static_cast<char *>(streams.local) +
-                   collx_seg_flag(static_cast<size_t>(node) * (2 + 4 * streams.lines) + 1,
-                                  streams.line),
-               0, 4);
+    for (int node = 0; node < links.nodes; node++)
+        set(static_cast<size_t>(node) * (2 + 4 * streams.lines) + 1, 0);
     return team->ops->gather(team->ctx, &team->rank, all.data(), sizeof(int));
 }
 

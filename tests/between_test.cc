@@ -127,8 +127,9 @@ int wrap_connect(collx_team *team, collx_slot *slot, char *why, size_t size)
     if (int error = collx_crossroads_connect(crossroads, why, size))
         return error;
     runner.epoch = 0u - before_wrap;
-    for (size_t slots = runner.bytes / runner.line, i = 0; i < slots; i++)
-        memcpy(static_cast<char *>(runner.local) + collx_seg_flag(i, runner.line), &runner.epoch,
+    const collx_seg_links &links = crossroads->links;
+    for (size_t slots = links.bytes / links.caps.line, i = 0; i < slots; i++)
+        memcpy(static_cast<char *>(links.local) + collx_seg_flag(i, links.caps.line), &runner.epoch,
                sizeof runner.epoch);
     return team->ops->gather(team->ctx, &team->rank, all.data(), sizeof(int));
 }

@@ -117,7 +117,7 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     return 0;
 }
 
-/* Shared memory, by another name, and as if lines did not arrive whole. */
+/* Shared memory, by another name, and as if lines did not arrive whole but for the first node. */
 collx_seg_ops lent_segments;
 
 int segments(void *ctx, const char *name, const int *leader, int count, size_t,
@@ -133,7 +133,8 @@ int segments(void *ctx, const char *name, const int *leader, int count, size_t,
     for (int i = 0; i < count; i++)
         if (leader[i] == lent.rank) {
             int error = collx_seg_find("shm")->open(net, caps, why, size);
-            caps->flags &= ~static_cast<unsigned>(COLLX_SEG_WHOLE_LINES | COLLX_SEG_ORDERED);
+            if (i > 0)
+                caps->flags &= ~static_cast<unsigned>(COLLX_SEG_WHOLE_LINES | COLLX_SEG_ORDERED);
             return error;
         }
     return 0;
