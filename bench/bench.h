@@ -26,7 +26,6 @@ struct machine {
     int rank, size;
     int cpus;     /* that the ranks may use, all together */
     bool crowded; /* more ranks than those */
-    double empty; /* ns that measuring takes when nothing is measured; taken off every call */
 };
 extern struct machine machine;
 
@@ -109,7 +108,8 @@ struct round {
     double flag;            /* ns, one way; mean of before and after */
     double bare;            /* ns for everybody to post a flag and see all others' */
     double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
-    double ns[ROUTES_MOST]; /* mean of the middle half of the batch; < 0: not measured */
+    double ns[ROUTES_MOST]; /* mean of the middle half of the batch, less that of calls of nothing
+                               in the same round; < 0: not measured */
 };
 
 /* One collective and size. */

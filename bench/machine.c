@@ -305,25 +305,6 @@ static void count_cpus(void)
             }
 }
 
-/* What a call takes that does nothing. */
-static void measure_nothing(void)
-{
-    enum { TIMES = 20 };
-    double value[TIMES * CALLS_MOST], end[CALLS_MOST];
-    int good = 0;
-
-    for (int b = 0; b < TIMES; b++) {
-        for (int i = 0; i < CALLS_MOST; i++) {
-            bool late;
-            uint64_t start = machine_start(&late);
-            uint64_t now = machine_ticks();
-            end[i] = late ? -1 : machine_ns(now - start);
-        }
-        good += machine_slowest(end, CALLS_MOST, value + good);
-    }
-    machine.empty = (double)machine_agree((uint64_t)(collx_middle_of(value, good) * 1e3)) / 1e3;
-}
-
 void machine_init(void)
 {
     MPI_Comm_rank(MPI_COMM_WORLD, &machine.rank);
@@ -342,6 +323,4 @@ void machine_init(void)
     calibrate();
     /* Time for the word to reach everybody: several lines' way, more with more ranks. */
     margin = machine.crowded ? 0 : (uint64_t)((1000 + 100 * machine.size) / ns_per_tick);
-    if (!machine.crowded)
-        measure_nothing();
 }
