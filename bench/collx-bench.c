@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CSV = 1000, KEY_DATA, KEY_PEERS, KEY_ROOT, KEY_SVG };
+enum { KEY_CALLS = 1000, KEY_CSV, KEY_DATA, KEY_PEERS, KEY_ROOT, KEY_SVG };
 
 /* Visible, or glibc would go on with its own, empty one. */
 __attribute__((visibility("default"))) const char *argp_program_version =
@@ -132,6 +132,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'o':
         options.overhead = true;
         return 0;
+    case KEY_CALLS:
+        options.manner.row = parse_choice(argument, "calls", "alone", "row", state);
+        return 0;
     case KEY_CSV:
         options.csv = parse_file(argument, state);
         return 0;
@@ -184,6 +187,10 @@ static const struct argp_option known[] = {
      "whether each rank in turn is the root of a Bcast, or rank 0 of all, as in most programs: "
      "they gain less (turn)",
      0},
+    {"calls", KEY_CALLS, "alone|row", 0,
+     "whether all ranks start each call together, and it is over before the next one, or calls are "
+     "made in a row, as most benchmarks do: ranks that need not wait for others run ahead (alone)",
+     0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
     {"svg", KEY_SVG, "FILE", 0, "and a plot there; needs gnuplot", 0},
     {"overhead", 'o', NULL, 0,
@@ -232,9 +239,10 @@ static void print_title(void)
     version[strcspn(version, ",\n")] = '\0';
     for (char *c = version; (c = strchr(c, '\t'));)
         *c = ' ';
-    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs%s%s\n", version, machine.size,
+    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs%s%s%s\n", version, machine.size,
            machine.cpus, options.manner.kept ? ", --data=kept" : "",
-           options.manner.one_root ? ", --root=first" : "");
+           options.manner.one_root ? ", --root=first" : "",
+           options.manner.row ? ", --calls=row" : "");
     for (int r = 0; r < route_count; r++) {
         bool able = routes[r].own || !strcmp(routes[r].name, "collx");
         for (unsigned kind = 0; kind < COLLX_ROUTED; kind++)

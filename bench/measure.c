@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Rounds that every point gets, however long they take. */
-enum { ROUNDS_LEAST = 3 };
+enum {
+    ROUNDS_LEAST = 3, /* that every point gets, however long they take */
+    ROW_MOST = 4096,  /* calls one after the other */
+};
 
 /* What a batch calls: a collective, or nothing, or one of the two things that none can do without:
  * a copy by each rank for itself, and an exchange of flags. */
@@ -22,8 +24,8 @@ struct task {
     MPI_Datatype type;
     int count;
     char *send, *receive;
-    int calls;           /* the same on all ranks: chooses the root */
-    bool kept, one_root; /* see struct manner */
+    int calls;                /* the same on all ranks: chooses the root */
+    bool kept, one_root, row; /* see struct manner */
 };
 
 static char *memory[2];
@@ -85,9 +87,9 @@ static void renew(const struct task *task)
         *(volatile char *)(data + at) = data[at];
 }
 
-/* ns of a call, on rank 0; < 0 where all were late.  Some counters move in steps of 10 ns, and all
- * ranks start on one: a median would be a whole number of them. */
-static double batch(struct task *task, int calls)
+/* ns of a call, on rank 0; < 0 where all were late.  At most CALLS_MOST.  Some counters move in
+ * steps of 10 ns, and all ranks start on one: a median would be a whole number of them. */
+static double each_alone(struct task *task, int calls)
 {
     double end[CALLS_MOST] = {0}, times[CALLS_MOST];
 
@@ -105,6 +107,30 @@ static double batch(struct task *task, int calls)
     }
     int good = machine_slowest(end, calls, times);
     return good ? collx_middle_of(times, good) : -1;
+}
+
+/* The same of calls one after the other. */
+static double in_a_row(struct task *task, int calls)
+{
+    double end, time;
+    bool late;
+    uint64_t start = 0;
+
+    for (int i = -1; i < calls; i++) {
+        if (i == 0)
+            start = machine_start(&late);
+        if (!task->kept)
+            renew(task);
+        run(task);
+        task->calls++;
+    }
+    end = machine_ns(machine_ticks() - start);
+    return machine_slowest(&end, 1, &time) ? time / calls : -1;
+}
+
+static double batch(struct task *task, int calls)
+{
+    return task->row ? in_a_row(task, calls) : each_alone(task, calls);
 }
 
 static struct task task_of(enum what what, const struct point *point, const struct route *route)
@@ -210,12 +236,14 @@ static struct round *add_round(struct point *point)
     return round;
 }
 
-/* How many calls make a batch of about batch_us; all ranks say the same. */
-static int calls_for(double ns, double batch_us)
+/* How many calls make a batch of about that share of manner->batch_us; all ranks say the same. */
+static int calls_for(double ns, const struct manner *manner, double share)
 {
-    double calls = batch_us * 1000 / (fmax(ns, 100) + 1500);
+    const double between = manner->row ? 0 : 1500; /* ns */
+    const uint64_t most = manner->row ? ROW_MOST : CALLS_MOST;
+    double calls = share * manner->batch_us * 1000 / (fmax(ns, 100) + between);
 
-    return (int)machine_agree(calls < 1 ? 1 : calls > CALLS_MOST ? CALLS_MOST : (uint64_t)calls);
+    return (int)machine_agree(calls < 1 ? 1 : calls > (double)most ? most : (uint64_t)calls);
 }
 
 /* What a batch has taken without what measuring takes: the clock, and, with more ranks than CPUs,
@@ -233,7 +261,8 @@ static void one_round(struct point *point, const struct manner *manner, double *
     struct task nothing = task_of(NOTHING, point, NULL), flags = task_of(FLAGS, point, NULL);
 
     nothing.kept = flags.kept = true;
-    double empty = fmax(batch(&nothing, CALLS_MOST / 2), 0);
+    nothing.row = flags.row = manner->row;
+    double empty = fmax(batch(&nothing, manner->row ? ROW_MOST : CALLS_MOST / 2), 0);
     for (int i = 0; i < route_count; i++) {
         /* Who goes first changes, lest one always finds the caches as another left them. */
         int r = (turn % 2 ? i + turn / 2 : 2 * route_count - 1 - i + turn / 2) % route_count;
@@ -246,16 +275,17 @@ static void one_round(struct point *point, const struct manner *manner, double *
         if (turn == 1)
             check(&task);
         task.kept = manner->kept;
+        task.row = manner->row;
         if (turn == 1)
             let_settle(&task);
-        estimate[r] = batch(&task, calls_for(estimate[r], manner->batch_us));
+        estimate[r] = batch(&task, calls_for(estimate[r], manner, 1));
         round->ns[r] = less(estimate[r], empty);
     }
     if (point->bytes) {
         struct task copy = task_of(COPY, point, NULL);
+        copy.row = manner->row;
         /* What a copy of so many bytes takes is known well enough to begin with. */
-        round->copy =
-            less(batch(&copy, calls_for((double)point->bytes / 5, manner->batch_us / 4)), empty);
+        round->copy = less(batch(&copy, calls_for((double)point->bytes / 5, manner, 0.25)), empty);
     }
     round->bare = less(batch(&flags, CALLS_MOST / 2), empty);
     double after = machine_probe();

@@ -112,6 +112,17 @@ def root_may_be_one(folder):
     check(rows or "rounds were dropped" in text, text)
 
 
+def calls_may_follow_each_other(folder):
+    text, rows = measured(folder, arguments=["--calls=row", "--collectives=bcast,allreduce"])
+    check("CPUs, --calls=row\n" in text, text)
+    check_rounds(text)
+    check(rows or "rounds were dropped" in text, text)
+    # As of one rank no round is dropped, all must be there.
+    rows = measured(folder, ranks=1, arguments=["--calls=row"])[1]
+    found = {(row["collective"], row["bytes"]) for row in rows if row["route"] == "collx"}
+    check(found == set(POINTS), found)
+
+
 def policy_of_the_user_holds(folder):
     policy = folder / "mine.yaml"
     policy.write_text("version: 1\nrules:\n  - match: { bytes: ..64 }\n    use: [pmpi]\n"
@@ -214,7 +225,8 @@ def mistakes_are_told(folder):
                            ("--time=-1", "'-1' is not a number of seconds"), ("more", "'more'"),
                            ("--svg=a.svg", "--csv=FILE"),
                            ("--csv=a.csv --svg=a.svg --collectives=barrier", "measure bcast or allreduce"),
-                           ("--root=last", "turn or first, not 'last'")]:
+                           ("--root=last", "turn or first, not 'last'"),
+                           ("--calls=line", "alone or row, not 'line'")]:
         result = run([bench, *argument.split()])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
@@ -242,7 +254,7 @@ def mistakes_are_told(folder):
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point,
                    ratios_are_the_mpi_librarys_time_by_the_routes,
-                   ratios_that_nobody_measured_are_none, root_may_be_one,
+                   ratios_that_nobody_measured_are_none, root_may_be_one, calls_may_follow_each_other,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])
