@@ -2,9 +2,13 @@
 
 #include <stdlib.h>
 
+/* Of COLLX_SMALL_BYTES. */
+enum { SMALL_SLOTS = 16 };
+_Static_assert((int)SMALL_SLOTS <= (int)COLLX_SMALL_SLOTS, "collx_ring.used has one for each");
+
 static size_t rings_space(int members)
 {
-    return collx_ring_space(members, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, false) +
+    return collx_ring_space(members, SMALL_SLOTS, COLLX_SMALL_BYTES, false) +
            collx_ring_space(members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
 }
 
@@ -40,7 +44,7 @@ static void *lay_out(const struct collx_groups_plan *plan, const struct collx_te
         uintptr_t begin = next = collx_numa_up(next, numa_nodes);
         next += rings_space(members);
         if (small) {
-            void *second = collx_ring_init(&small[group], (void *)begin, members, COLLX_SMALL_SLOTS,
+            void *second = collx_ring_init(&small[group], (void *)begin, members, SMALL_SLOTS,
                                            COLLX_SMALL_BYTES, false);
             collx_ring_init(&large[group], second, members, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES,
                             false);

@@ -13,7 +13,8 @@
  *               chunks as the last time
  *
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
- * and looks at their flags only then.
+ * and looks at their flags only then.  That costs a trip to each of them, so the shortest messages
+ * have a ring of many slots.
  *
  * Messages lie in the ring one behind the other, whoever the root is; but between two ranks the
  * ring may *swing*: those of rank 0 go forward from where the last one of rank 0 ended, or the last
@@ -22,9 +23,10 @@
  * nobody has to return them.  As long as it does not change, the ring is one as any other, and so
  * it is for a message that goes round it more than once.
  *
- * In a ring for short messages slots that follow each other are STEP apart.  Who reads a slot makes
+ * In a ring for small messages slots that follow each other are STEP apart.  Who reads a slot makes
  * its CPU fetch what follows in memory, too, and that shall not be what a root has just claimed: it
- * is the slot of three chunks before.  Long messages, of many chunks, gain by being fetched ahead.
+ * is of three chunks before, or of the shortest that of thirteen later.  Long messages, of many
+ * chunks, gain by being fetched ahead.
  *
  * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself; one of a few times as
  * many may go on in numbered lines (numbered.h).  Beside the flag of a long one is whether its
@@ -37,8 +39,12 @@
 
 /* Slots, and bytes of one: for small messages, and for chunks of long ones. */
 enum {
-    COLLX_SMALL_SLOTS = 16,
+    COLLX_SMALL_SLOTS = 64,
+    COLLX_SMALL_SLOT = 1024,
+    /* The longest small message, and the longest that takes but one slot.  Any longer one takes as
+     * many as the longest: through more slots they would not stay in a CPU's first cache. */
     COLLX_SMALL_BYTES = 4096,
+    COLLX_SHORT = 128,
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
     COLLX_SMALL_STEP = 5,
@@ -52,6 +58,7 @@ _Static_assert((COLLX_SMALL_SLOTS & (COLLX_SMALL_SLOTS - 1)) == 0 &&
                    (COLLX_LARGE_SLOTS & (COLLX_LARGE_SLOTS - 1)) == 0,
                "collx_ring_slot() finds a chunk without a division");
 _Static_assert((COLLX_SMALL_BYTES & (COLLX_SMALL_BYTES - 1)) == 0 &&
+                   (COLLX_SMALL_SLOT & (COLLX_SMALL_SLOT - 1)) == 0 &&
                    (COLLX_LARGE_BYTES & (COLLX_LARGE_BYTES - 1)) == 0 &&
                    (COLLX_WHOLE_BYTES & (COLLX_WHOLE_BYTES - 1)) == 0,
                "nor does collx_ring_next() divide");
@@ -59,7 +66,9 @@ _Static_assert((COLLX_LONGEST & (COLLX_LONGEST - 1)) == 0 &&
                    2 * COLLX_LONGEST * COLLX_WHOLE_BYTES <= COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
                "a root writes to a slot while another one is read");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
-_Static_assert(COLLX_SMALL_SLOTS <= COLLX_LARGE_SLOTS, "collx_ring.used has one for each");
+_Static_assert(COLLX_SHORT <= COLLX_SMALL_SLOT && COLLX_SMALL_SLOT <= COLLX_SMALL_BYTES,
+               "a small message has room in the slots that it takes");
+_Static_assert(COLLX_LARGE_SLOTS <= COLLX_SMALL_SLOTS, "collx_ring.used has one for each");
 
 struct collx_ring {
     struct collx_flag *slot;      /* [slots] */
@@ -70,7 +79,7 @@ struct collx_ring {
     uint64_t chunk;               /* the last one that we have finished with */
     uint64_t all_done;            /* every rank has finished with this one, as far as we know */
     /* The last chunk that was in each slot; 0, if nobody but us has read there. */
-    uint64_t used[COLLX_LARGE_SLOTS];
+    uint64_t used[COLLX_SMALL_SLOTS];
     uint64_t place;  /* of the next message of rank 0: slots forward from the beginning */
     uint64_t rooted; /* of the last message of which we were the root */
     unsigned slots, bytes, step;
@@ -211,7 +220,9 @@ static inline struct collx_ring_cut collx_ring_next(struct collx_ring *ring, int
 {
     struct collx_ring_cut cut = {.each = collx_ring_chunk(ring, bytes), .slots = 1, .chunks = 1};
 
-    if (cut.each > ring->bytes)
+    if (ring->lines)
+        cut.slots = cut.each <= COLLX_SHORT ? 1 : COLLX_SMALL_BYTES / COLLX_SMALL_SLOT;
+    else if (cut.each > ring->bytes)
         cut.slots = (unsigned)(cut.each >> __builtin_ctz(ring->bytes));
     if (bytes > cut.each)
         cut.chunks = (bytes + cut.each - 1) >> __builtin_ctzll(cut.each);

@@ -144,7 +144,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
         plan.groups > 1
             ? collx_grouped_space(&plan, facts)
             : COLLX_LINE +
-                  collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true) +
+                  collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true) +
                   collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     return rings + collx_single_space(facts->ranks);
 }
@@ -189,7 +189,7 @@ static void *rings_init(struct bcast *bcast, void *memory)
     if (bcast->plan.groups > 1)
         return collx_grouped_init(&bcast->grouped, &bcast->plan, bcast->team, memory);
     void *large = collx_ring_init(&bcast->small, (char *)memory + COLLX_LINE, ranks,
-                                  COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+                                  COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true);
     void *behind =
         collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     const uint32_t agreed = collx_shm_agree(memory, &bcast->small.copier.ways);

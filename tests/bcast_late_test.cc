@@ -86,10 +86,11 @@ std::string name_of(const testing::TestParamInfo<Late> &info)
            (late.single_copy == ALWAYS ? "_in_one_copy" : "");
 }
 
-/* Three ranks.  Most need nobody but the root, which needs whoever is a whole ring behind. */
+/* Three ranks.  Most need nobody but the root, which needs whoever is a whole ring, of 64 short
+ * messages, behind. */
 INSTANTIATE_TEST_SUITE_P(Flat, BcastLate,
-                         testing::Values(Late{3, 0, 0, 1, 32, 1}, Late{3, 0, 2, 0, 32, 60},
-                                         Late{3, 0, 2, 1, 32, 60}, Late{3, 1, 0, 2, 32, 60},
+                         testing::Values(Late{3, 0, 0, 1, 32, 1}, Late{3, 0, 2, 0, 32, 100},
+                                         Late{3, 0, 2, 1, 32, 100}, Late{3, 1, 0, 2, 32, 100},
                                          Late{3, 0, 2, 1, 20000, 60},
                                          /* Of chunks of several slots. */
                                          Late{3, 2, 1, 0, 1 << 20, 3}),

@@ -206,6 +206,15 @@ TEST(Copy, RootHearsThatLinesAreReturned)
             EXPECT_EQ(returns, ring_view_hears(bytes, returns)) << bytes;
 }
 
+/* The shortest go a long way; of others a whole round has room in a CPU's first cache. */
+TEST(Copy, RootLooksAtOthersOnceARound)
+{
+    for (size_t bytes : {1, 52, 53, 128})
+        EXPECT_EQ(64, ring_view_round(bytes)) << bytes;
+    for (size_t bytes : {129, 520, 521, 1024, 1025, 4096})
+        EXPECT_EQ(16, ring_view_round(bytes)) << bytes;
+}
+
 /* Not worth it: more than a cache has room for, what goes past it, and what comes fast. */
 TEST(Copy, ClaimsLittle)
 {

@@ -13,13 +13,13 @@ static struct collx_ring ring_at(void *memory)
 {
     struct collx_ring ring;
 
-    collx_ring_init(&ring, memory, 2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+    collx_ring_init(&ring, memory, 2, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true);
     return ring;
 }
 
 static size_t ring_space(void)
 {
-    return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true);
+    return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true);
 }
 
 static void ring_begin(struct collx_team *team, void *memory, const unsigned char *from)

@@ -62,6 +62,20 @@ bool ring_view_hears(size_t bytes, bool returns)
     return pair.ring[0].copier.returned;
 }
 
+int ring_view_round(size_t bytes)
+{
+    struct pair pair;
+    int count = 0;
+
+    pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true, bytes, false);
+    do {
+        pair_pass(&pair, 0);
+        count++;
+    } while (!pair.ring[0].all_done);
+    pair_finish(&pair);
+    return count - 1;
+}
+
 /* How many lines of the slot are claimed; they are no more then. */
 static int take_claims(struct collx_ring *ring, unsigned at)
 {
@@ -86,16 +100,18 @@ int ring_view_claims(size_t bytes, int apart, bool crowded, bool swings)
 {
     struct pair pair;
     struct collx_ring *ring = &pair.ring[0];
+    uint64_t first;
     int lines;
 
-    pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_BYTES, true, bytes, swings);
+    pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true, bytes, swings);
     pair.team[0].crowded = pair.team[1].crowded = crowded;
     pair_pass(&pair, 0);
+    first = ring->rooted;
     for (int i = 1; i < apart; i++)
         pair_pass(&pair, 1);
     take_all_claims(ring);
     pair_pass(&pair, 0);
-    lines = take_claims(ring, collx_ring_slot(ring, ring->rooted + (uint64_t)apart));
+    lines = take_claims(ring, collx_ring_slot(ring, ring->rooted + ring->rooted - first));
     if (take_all_claims(ring))
         lines = -1;
     pair_finish(&pair);

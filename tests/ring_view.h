@@ -10,6 +10,10 @@
  * lines, or does not.  Whether rank 0 has heard of it. */
 bool ring_view_hears(size_t bytes, bool returns);
 
+/* Rank 0 of two sends small messages of `bytes` bytes: how many before it looks whether rank 1 has
+ * read. */
+int ring_view_round(size_t bytes);
+
 /* Rank 0 of two is the root of two messages of `bytes` bytes, the second of them `apart` messages
  * after the first, and of none between.  How many lines, of those that have a word for it, it has
  * then claimed of the message that comes as far after the second; -1: any of another one. */

@@ -2,11 +2,14 @@
 
 #include "algorithms/bcast_ring.h"
 
+enum { MOST_SLOTS = COLLX_SMALL_SLOTS };
+_Static_assert((int)MOST_SLOTS >= (int)COLLX_LARGE_SLOTS, "there is room for either ring");
+
 /* Chunks, by their numbers. */
 struct shared {
-    uint64_t written[COLLX_LARGE_SLOTS]; /* the last one that lies there */
-    uint64_t read[COLLX_LARGE_SLOTS];    /* the last one that was read there */
-    uint64_t flag[COLLX_LARGE_SLOTS];
+    uint64_t written[MOST_SLOTS]; /* the last one that lies there */
+    uint64_t read[MOST_SLOTS];    /* the last one that was read there */
+    uint64_t flag[MOST_SLOTS];
     uint64_t done[2];
 };
 
@@ -92,6 +95,25 @@ static bool step(struct walker *self, struct shared *shared, const char **wrong)
                                              : read_chunk(self, shared, at, wrong);
 }
 
+static struct collx_ring large_ring(unsigned most)
+{
+    return (struct collx_ring){.slots = COLLX_LARGE_SLOTS,
+                               .bytes = COLLX_LARGE_BYTES,
+                               .step = 1,
+                               .most = most,
+                               .longest = COLLX_LONGEST * most};
+}
+
+static struct collx_ring small_ring(void)
+{
+    static struct collx_numbered lines; /* nobody writes there */
+
+    return (struct collx_ring){.slots = COLLX_SMALL_SLOTS,
+                               .bytes = COLLX_SMALL_SLOT,
+                               .step = COLLX_SMALL_STEP,
+                               .lines = &lines};
+}
+
 const char *ring_walk(const struct ring_walk_message *messages, int count, bool swings,
                       unsigned most, int (*next)(void *context), void *context)
 {
@@ -101,15 +123,11 @@ const char *ring_walk(const struct ring_walk_message *messages, int count, bool 
 
     memset(&shared, 0, sizeof shared);
     for (int rank = 0; rank < 2; rank++) {
-        walker[rank] = (struct walker){.ring = {.slots = COLLX_LARGE_SLOTS,
-                                                .bytes = COLLX_LARGE_BYTES,
-                                                .step = 1,
-                                                .most = most,
-                                                .longest = COLLX_LONGEST * most,
-                                                .swings = swings},
+        walker[rank] = (struct walker){.ring = most ? large_ring(most) : small_ring(),
                                        .rank = rank,
                                        .message = messages,
                                        .end = messages + count};
+        walker[rank].ring.swings = swings;
         begin_message(&walker[rank]);
     }
     while (!wrong &&

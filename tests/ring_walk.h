@@ -1,5 +1,5 @@
-/* Two ranks that pass messages through a ring of large slots (algorithms/bcast_ring.h), a step of
- * one of them at a time, in any order. */
+/* Two ranks that pass messages through a ring (algorithms/bcast_ring.h), a step of one of them at a
+ * time, in any order. */
 #ifndef COLLX_TESTS_RING_WALK_H
 #define COLLX_TESTS_RING_WALK_H
 
@@ -12,8 +12,9 @@ struct ring_walk_message {
 };
 
 /* `next` says whose step comes next, as far as that one need not wait; `most` is as in struct
- * collx_ring.  Returns NULL, or what goes wrong: a chunk that is overwritten while it is to be
- * read, another one than expected, ranks that wait for each other, or that do not count alike. */
+ * collx_ring of the ring for long messages, or 0: that for small ones.  Returns NULL, or what goes
+ * wrong: a chunk that is overwritten while it is to be read, another one than expected, ranks that
+ * wait for each other, or that do not count alike. */
 const char *ring_walk(const struct ring_walk_message *messages, int count, bool swings,
                       unsigned most, int (*next)(void *context), void *context);
 

@@ -2,7 +2,8 @@
  * there.  The root of each chunk is any rank, as Spin likes, the slot any one, and any chunk goes in
  * numbered lines, of which there is one beside the flag's; all ranks agree on all that.  Of two
  * ranks, the other one returns the data.  SWINGS: of two, where a rank has read last it writes
- * without waiting.  WIDE: a chunk takes one slot or two, as Spin likes; such a ring has no lines.
+ * without waiting.  WIDE: a chunk takes one slot or two, as Spin likes; such a ring has lines only
+ * if LINED.
  *
  * What is read is this chunk, and no root overwrites what somebody has still to read or return.
  *
@@ -15,6 +16,8 @@
  * ok: RANKS=2 CHUNKS=4 SLOTS=2 WIDE SWINGS
  * ok: RANKS=3 CHUNKS=3 SLOTS=2 WIDE
  * ok: RANKS=2 CHUNKS=3 SLOTS=4 WIDE
+ * ok: RANKS=2 CHUNKS=3 SLOTS=2 WIDE LINED
+ * ok: RANKS=2 CHUNKS=3 SLOTS=2 WIDE LINED SWINGS
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_POST
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 RELAXED_WAIT
  * fails: assertion: RANKS=3 CHUNKS=4 SLOTS=2 NO_WAIT      1 is left out
@@ -31,6 +34,7 @@
  * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE LAST_ALONE   or at the last one's
  * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE USE_FIRST    that of the first is set alone
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 WIDE SWINGS FIRST_ALONE
+ * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 WIDE LINED LAST_ALONE
  */
 /* Slots' flags come first, then the numbers of their lines, then one a rank. */
 #define FLAGS (2 * SLOTS + RANKS)
@@ -248,10 +252,12 @@ init {
             :: true
             fi;
 #else
-            select(any : 0 .. 1);
-            lined[i] = any;
             select(any : 0 .. SLOTS - 1);
             at[i] = (i == 1 -> 0 : any); /* they are all alike */
+#endif
+#if !defined WIDE || defined LINED
+            select(any : 0 .. 1);
+            lined[i] = any;
 #endif
             i++
         :: else -> break
