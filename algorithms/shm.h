@@ -80,9 +80,11 @@ static inline void collx_copy_small(void *restrict to, const void *restrict from
     } else if (bytes >= 4) {
         memcpy(to, from, 4);
         memcpy((char *)to + bytes - 4, (const char *)from + bytes - 4, 4);
-    } else {
-        for (size_t at = 0; at < bytes; at++)
-            ((char *)to)[at] = ((const char *)from)[at];
+    } else if (bytes >= 2) {
+        memcpy(to, from, 2);
+        memcpy((char *)to + bytes - 2, (const char *)from + bytes - 2, 2);
+    } else if (bytes) {
+        memcpy(to, from, 1);
     }
 }
 
