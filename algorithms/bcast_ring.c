@@ -5,6 +5,7 @@ struct waiting {
     const struct collx_team *team;
     struct collx_ring *ring;
     uint64_t need; /* the root makes room by waiting until all have finished with this chunk */
+    uint64_t e;    /* the chunk that is waited for */
     int root;
 };
 
@@ -23,18 +24,30 @@ static bool is_missing(const void *with, int rank)
     return atomic_load_explicit(&ring->done[rank].value, memory_order_relaxed) < waiting->need;
 }
 
+/* There are chunks that it has not taken out.  In a loop of short messages the next root may be
+ * among those; chunks of a long one go on coming, and who yields misses some. */
+static bool is_behind(const void *with, int rank)
+{
+    const struct waiting *waiting = with;
+
+    /* Relaxed, likewise. */
+    return atomic_load_explicit(&waiting->ring->done[rank].value, memory_order_relaxed) + 1 <
+           waiting->e;
+}
+
 void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsigned at,
                           unsigned slots, uint64_t e, int root)
 {
     /* Of two, there is but the root. */
     const uint64_t need = team->size > 2 ? collx_ring_last(ring, at, slots) : 0;
-    struct waiting waiting = {team, ring, need, root};
+    struct waiting waiting = {team, ring, need, e, root};
 
     collx_wait_long(team,
                     &(struct collx_wait){.flag = &ring->slot[at],
                                          .count = 1,
                                          .what = "Bcast",
                                          .missing = is_missing,
+                                         .behind = ring->lines ? is_behind : NULL,
                                          .with = &waiting},
                     e);
 }

@@ -92,6 +92,8 @@ static bool are_elsewhere(const struct collx_team *team, const struct collx_wait
         int32_t seen = __atomic_load_n(&team->seen[rank], __ATOMIC_RELAXED);
         bool beside = rank != team->rank && (!seen || seen == here);
         shared |= beside;
+        if (beside && wait->behind && wait->behind(wait->with, rank))
+            return false;
         /* Of those elsewhere, one is enough. */
         if ((beside || !some) && is_missing(wait, rank, value)) {
             if (beside)

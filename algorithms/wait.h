@@ -101,6 +101,9 @@ struct collx_wait {
     /* For the message, called with `with`: whether this rank of the team is one that everybody
      * waits for.  NULL: those are whose flags have not been posted. */
     bool (*missing)(const void *with, int rank);
+    /* Called with `with`: whether this rank, for which nobody waits, could get on with something
+     * else if it had our CPU.  NULL: no rank could. */
+    bool (*behind)(const void *with, int rank);
     /* Those who are missing may themselves wait for others, which only they know. */
     bool relayed;
     /* Not all of those need be missing: it cannot be told which. */

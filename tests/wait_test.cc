@@ -40,11 +40,12 @@ class Waiting : public testing::Test
     {
         sched_setaffinity(0, sizeof before, &before);
     }
-    int looks(int32_t one, int32_t two, int32_t three, unsigned missing, bool relayed = false)
+    int looks(int32_t one, int32_t two, int32_t three, unsigned missing, bool relayed = false,
+              unsigned behind = 0)
     {
         seen[0] = 0;
         seen[1] = one, seen[2] = two, seen[3] = three;
-        return wait_looks(&team, missing, relayed);
+        return wait_looks(&team, missing, behind, relayed);
     }
 
     int32_t here, seen[4];
@@ -73,6 +74,12 @@ TEST_F(Waiting, YieldsToOneBesideItThatIsMissing)
 {
     EXPECT_LT(looks(here, here + 1, here + 1, 0b0010), FEW);
     EXPECT_LT(looks(here, here + 1, here + 1, 0b1110), FEW);
+}
+
+TEST_F(Waiting, YieldsToOneBesideItThatIsBehind)
+{
+    EXPECT_LT(looks(here, here + 1, here + 1, 0b0100, false, 0b0010), FEW);
+    EXPECT_GT(looks(here, here + 1, here + 1, 0b0100, false, 0b1001), MANY);
 }
 
 TEST_F(Waiting, YieldsWhereOneThatIsMissingMayBeBesideIt)

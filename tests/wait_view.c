@@ -18,7 +18,7 @@ int sched_yield(void)
 struct looks {
     int count; /* before the first yield */
     int come;  /* 0: at the first yield */
-    unsigned missing;
+    unsigned missing, behind;
 };
 
 static bool reached(const void *with, int i, uint64_t value)
@@ -37,6 +37,13 @@ static bool is_missing(const void *with, int rank)
     return looks->missing >> rank & 1;
 }
 
+static bool is_behind(const void *with, int rank)
+{
+    const struct looks *looks = with;
+
+    return looks->behind >> rank & 1;
+}
+
 static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
 {
     yields = 0;
@@ -45,14 +52,15 @@ static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
                                          .what = "Test",
                                          .reached = reached,
                                          .missing = is_missing,
+                                         .behind = looks->behind ? is_behind : NULL,
                                          .relayed = relayed,
                                          .with = looks},
                     1);
 }
 
-int wait_looks(struct collx_team *team, unsigned missing, bool relayed)
+int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, bool relayed)
 {
-    struct looks looks = {.missing = missing};
+    struct looks looks = {.missing = missing, .behind = behind};
 
     wait_for(team, &looks, relayed);
     return looks.count;
