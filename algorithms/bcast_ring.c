@@ -7,6 +7,7 @@ struct waiting {
     uint64_t need; /* the root makes room by waiting until all have finished with this chunk */
     uint64_t e;    /* the chunk that is waited for */
     int root;
+    int turn; /* from the last root to this one; 0: it stays the same, or nobody knows */
 };
 
 /* Most ranks wait for one that waits itself: the root, for those that are a whole ring behind. */
@@ -22,6 +23,15 @@ static bool is_missing(const void *with, int rank)
         return rank == waiting->root;
     /* Relaxed: it orders nothing, and what is a moment too old makes nobody wait. */
     return atomic_load_explicit(&ring->done[rank].value, memory_order_relaxed) < waiting->need;
+}
+
+/* Roots take turns in many a loop of short messages: then each is as far from the one before. */
+static int root_after(const void *with, int i)
+{
+    const struct waiting *waiting = with;
+    const int size = waiting->team->size;
+
+    return waiting->turn ? (int)((waiting->root + (int64_t)i * waiting->turn) % size) : -1;
 }
 
 /* There are chunks that it has not taken out.  In a loop of short messages the next root may be
@@ -40,7 +50,8 @@ void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsi
 {
     /* Of two, there is but the root. */
     const uint64_t need = team->size > 2 ? collx_ring_last(ring, at, slots) : 0;
-    struct waiting waiting = {team, ring, need, e, root};
+    const int turn = ring->last_root < 0 ? 0 : (root - ring->last_root + team->size) % team->size;
+    struct waiting waiting = {team, ring, need, e, root, turn};
 
     collx_wait_long(team,
                     &(struct collx_wait){.flag = &ring->slot[at],
@@ -48,6 +59,7 @@ void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsi
                                          .what = "Bcast",
                                          .missing = is_missing,
                                          .behind = ring->lines ? is_behind : NULL,
+                                         .after = ring->lines ? root_after : NULL,
                                          .with = &waiting},
                     e);
 }

@@ -87,7 +87,7 @@ struct collx_ring {
      * be set by the user, if they are longer than a slot. */
     unsigned most, longest;
     bool swings;   /* to be set by the user, of two ranks */
-    bool was_root; /* of the last message */
+    int last_root; /* of the last message; -1: there was none */
     struct collx_copier copier;
 };
 
@@ -107,7 +107,8 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
                                 .bytes = bytes,
                                 .step = lined ? COLLX_SMALL_STEP : 1,
                                 .most = COLLX_LARGE_BYTES,
-                                .longest = COLLX_LARGE_BYTES};
+                                .longest = COLLX_LARGE_BYTES,
+                                .last_root = -1};
     collx_copier_init(&ring->copier);
     ring->slot = memory;
     ring->done = (struct collx_flag *)(ring->slot + slots);
@@ -300,7 +301,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
         else
             collx_ring_get(ring, at, buf, bytes, &ring->copier);
         /* Who has just been root is likely to be so again, and then writes there itself. */
-        if (team->size == 2 && !(cut->swings && ring->was_root)) {
+        if (team->size == 2 && !(cut->swings && ring->last_root == team->rank)) {
             if (lined)
                 collx_numbered_return(&ring->copier, &ring->lines[at], bytes);
             else
@@ -347,8 +348,8 @@ collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root, char
         collx_ring_pass_chunk(team, ring, root, &cut, i, buf ? buf + at : NULL,
                               bytes - at < cut.each ? bytes - at : cut.each);
     }
-    ring->was_root = team->rank == root;
-    if (ring->was_root)
+    ring->last_root = root;
+    if (team->rank == root)
         collx_ring_claim(team, ring, &cut, bytes);
 }
 

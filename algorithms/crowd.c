@@ -14,9 +14,10 @@
  * is on its way takes, and less than what an MPI library's own busy waiting costs. */
 enum { SPINS = 2000 };
 
-/* Ranks for each CPU up to which it helps to know on which one each was last seen.  Whoever is
- * elsewhere has to wait there for its turn: with more, longer than it is worth polling. */
-enum { SEEN_MOST = 2 };
+/* Ranks for each CPU up to which it helps to know on which one each was last seen, by measurement
+ * of up to so many; and where the job has ranks that the communicator has not, which nobody sees:
+ * one of those may have use for the CPU. */
+enum { SEEN_MOST = 4, SEEN_MOST_OF_MORE = 2 };
 
 enum { LIMITS = 16 };
 
@@ -134,7 +135,7 @@ static bool looks(int cpus, int ranks, const struct collx_team *team)
     const int job = collx_launcher_local_ranks();
 
     return ranks == team->size && ranks <= COLLX_CROWD_SEEN && cpus > 1 && ranks > cpus &&
-           (job > ranks ? job : ranks) <= SEEN_MOST * cpus;
+           (job > ranks ? job <= SEEN_MOST_OF_MORE * cpus : ranks <= SEEN_MOST * cpus);
 }
 
 void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)

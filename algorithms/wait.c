@@ -18,9 +18,10 @@ enum {
      * sleeping and being woken; but not where other processes get the CPU (a launcher may put each
      * rank into a scheduling group of its own), so not for long. */
     YIELDS_CROWDED = 32,
-    /* Polls, some 5 us, for ranks that are on other CPUs: they come to an end of what they do there
-     * within one or two turns, and a yield to a rank that waits for the same takes 2 us. */
-    POLLS_ELSEWHERE = 128,
+    /* Polls, for each rank on this CPU, for such as are on others: 5 us of two.  There are as many
+     * on those, which come to an end of what they do within a turn or two of each, and a yield to a
+     * rank that waits for the same takes 2 to 5 us. */
+    POLLS_A_RANK = 64,
     /* Polls between two looks whether that is still so, which disturb those who come. */
     LOOK_EVERY = 32,
     /* Otherwise a yield costs nobody anything, and a sleep costs whoever is waited for nothing but
@@ -76,32 +77,53 @@ static bool is_missing(const struct collx_wait *wait, int rank, uint64_t value)
     return rank < wait->count && !is_there(wait, rank, value);
 }
 
-/* Whether this CPU is of no use to those who are missing: all were last seen on others, and whoever
- * would get it could only wait for them, too.  Not where nobody would get it: to yield then costs
- * nothing, and polls disturb those who come.  Nor where nobody is missing: then somebody has yet to
- * pass on that all have come.  What is a moment too old costs a moment, so relaxed is enough. */
-static bool are_elsewhere(const struct collx_team *team, const struct collx_wait *wait,
-                          uint64_t value)
+static bool is_beside(const struct collx_team *team, int rank, int32_t here)
+{
+    int32_t seen = __atomic_load_n(&team->seen[rank], __ATOMIC_RELAXED);
+
+    return rank != team->rank && (!seen || seen == here);
+}
+
+/* Whether of the ranks on this CPU others will wait for this one first, as far as can be told. */
+static bool is_next_here(const struct collx_team *team, const struct collx_wait *wait, int32_t here)
+{
+    int rank = -1;
+
+    for (int i = 1; wait->after && i < team->size; i++) {
+        rank = wait->after(wait->with, i);
+        if (rank < 0 || rank == team->rank || is_beside(team, rank, here))
+            break;
+    }
+    return rank == team->rank;
+}
+
+/* How many ranks are on this CPU; 0, if it may be of use to those who are missing.  It is of none
+ * where all of them were last seen on others, and whoever would get it could only wait for them,
+ * too.  Not where nobody would get it: to yield then costs nothing, and polls disturb those who
+ * come.  Nor where nobody is missing: then somebody has yet to pass on that all have come.  What is
+ * a moment too old costs a moment, so relaxed is enough. */
+static int count_idle(const struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
     const int32_t here = 1 + sched_getcpu();
-    bool shared = false, some = false;
+    bool some = false;
+    int ranks = 1;
 
     if (__atomic_load_n(&team->seen[team->rank], __ATOMIC_RELAXED) != here)
         __atomic_store_n(&team->seen[team->rank], here, __ATOMIC_RELAXED);
+    const bool keeps = is_next_here(team, wait, here);
     for (int rank = 0; rank < team->size; rank++) {
-        int32_t seen = __atomic_load_n(&team->seen[rank], __ATOMIC_RELAXED);
-        bool beside = rank != team->rank && (!seen || seen == here);
-        shared |= beside;
-        if (beside && wait->behind && wait->behind(wait->with, rank))
-            return false;
+        bool beside = is_beside(team, rank, here);
+        ranks += beside;
+        if (beside && !keeps && wait->behind && wait->behind(wait->with, rank))
+            return 0;
         /* Of those elsewhere, one is enough. */
         if ((beside || !some) && is_missing(wait, rank, value)) {
             if (beside)
-                return false;
+                return 0;
             some = true;
         }
     }
-    return shared && some;
+    return ranks > 1 && some ? ranks : 0;
 }
 
 /* What a rank of a crowd does before it yields: poll, as long as that holds up none of those who
@@ -109,10 +131,12 @@ static bool are_elsewhere(const struct collx_team *team, const struct collx_wait
 static bool poll_elsewhere(const struct collx_team *team, const struct collx_wait *wait,
                            uint64_t value, int *next)
 {
+    int ranks = 1;
+
     if (!team->seen || wait->relayed)
         return false;
-    for (int i = 0; i < POLLS_ELSEWHERE; i++) {
-        if (i % LOOK_EVERY == 0 && !are_elsewhere(team, wait, value))
+    for (int i = 0; i < POLLS_A_RANK * ranks; i++) {
+        if (i % LOOK_EVERY == 0 && !(ranks = count_idle(team, wait, value)))
             return false;
         collx_poll_gap(team);
         if (reached(wait, value, next))

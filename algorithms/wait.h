@@ -104,6 +104,10 @@ struct collx_wait {
     /* Called with `with`: whether this rank, for which nobody waits, could get on with something
      * else if it had our CPU.  NULL: no rank could. */
     bool (*behind)(const void *with, int rank);
+    /* Called with `with`: the rank of the team that will be waited for `i` waits after this one, as
+     * far as can be told; < 0: nobody knows.  Whoever is the first of those on our CPU does not
+     * give it to such as are behind.  NULL: nobody knows. */
+    int (*after)(const void *with, int i);
     /* Those who are missing may themselves wait for others, which only they know. */
     bool relayed;
     /* Not all of those need be missing: it cannot be told which. */

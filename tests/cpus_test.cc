@@ -430,7 +430,7 @@ TEST_F(Crowd, MoreRanksThanCpus)
         "1 1 rank on 1 CPU, with others beside them: who waits yields at once\n$");
 }
 
-TEST_F(Crowd, UpToTwoRanksForEachCpuTellWhereTheyRun)
+TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)
 {
     collx_team team = {};
     if (CPU_COUNT(&before) < 2)
@@ -448,10 +448,15 @@ TEST_F(Crowd, UpToTwoRanksForEachCpuTellWhereTheyRun)
     char text[256];
     EXPECT_STREQ(collx_crowd_explain(segment, 4, &team, text, sizeof text),
                  "4 ranks on 2 CPUs: who waits yields at once to ranks on its CPU");
-    EXPECT_FALSE(tell(5, 5));
+    EXPECT_TRUE(tell(8, 8));
+    EXPECT_FALSE(tell(9, 9));
     EXPECT_FALSE(tell(4, 8)); /* the others are on another node */
-    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "8", 1);
-    EXPECT_FALSE(tell(4, 4)); /* and there are more that nobody sees */
+    /* Of some that nobody sees, there may be up to two for each CPU in all. */
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
+    EXPECT_TRUE(tell(3, 3));
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5", 1);
+    EXPECT_FALSE(tell(4, 4));
+    EXPECT_TRUE(tell(5, 5));
 }
 
 } // namespace

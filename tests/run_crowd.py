@@ -57,7 +57,8 @@ def half_a_cpu(_):
 
 main([
     ("twice as many ranks as CPUs", on_cpus(2, 4, "at once to ranks on its CPU")),
-    ("four times as many ranks as CPUs", on_cpus(2, 8)),
+    ("four times as many ranks as CPUs", on_cpus(2, 8, "at once to ranks on its CPU")),
+    ("still more", on_cpus(2, 9)),
     ("eight ranks on one CPU", on_cpus(1, 8)),
     ("ranks that spin all the same", spinning(1, 2)),
     ("and two for each CPU", spinning(2, 4)),

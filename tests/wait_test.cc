@@ -10,6 +10,7 @@ extern const collx_algorithm collx_barrier_shm;
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
+#include <vector>
 
 namespace
 {
@@ -43,15 +44,27 @@ class Waiting : public testing::Test
     int looks(int32_t one, int32_t two, int32_t three, unsigned missing, bool relayed = false,
               unsigned behind = 0)
     {
-        seen[0] = 0;
-        seen[1] = one, seen[2] = two, seen[3] = three;
-        return wait_looks(&team, missing, behind, relayed);
+        look(one, two, three);
+        return wait_looks(&team, missing, behind, nullptr, relayed);
+    }
+    /* The same, before those of `after` are waited for. */
+    int looks_before(const std::vector<int> &after, int32_t one, int32_t two, int32_t three,
+                     unsigned missing, unsigned behind)
+    {
+        look(one, two, three);
+        return wait_looks(&team, missing, behind, after.data(), false);
     }
 
     int32_t here, seen[4];
     collx_team team = {};
 
   private:
+    void look(int32_t one, int32_t two, int32_t three)
+    {
+        seen[0] = 0;
+        seen[1] = one, seen[2] = two, seen[3] = three;
+    }
+
     cpu_set_t before;
     collx_mpi_ops ops = {};
 };
@@ -80,6 +93,34 @@ TEST_F(Waiting, YieldsToOneBesideItThatIsBehind)
 {
     EXPECT_LT(looks(here, here + 1, here + 1, 0b0100, false, 0b0010), FEW);
     EXPECT_GT(looks(here, here + 1, here + 1, 0b0100, false, 0b1001), MANY);
+}
+
+/* Rank 1 is beside it, 2 and 3 are elsewhere, and 2 is missing. */
+TEST_F(Waiting, KeepsItsCpuFromOneThatIsBehindIfItIsWaitedForNext)
+{
+    const int32_t there = here + 1;
+    auto next = [&](std::vector<int> after, unsigned missing = 0b0100, int32_t one = 0) {
+        return looks_before(after, one ? one : here, there, there, missing, 0b0010);
+    };
+    EXPECT_GT(next({3, 0, 1}), MANY);
+    EXPECT_LT(next({3, 1, 0}), FEW) << "that one is";
+    EXPECT_LT(next({-1, 0, 1}), FEW) << "nobody knows";
+    EXPECT_LT(next({3, 2, 3}), FEW) << "neither is";
+    EXPECT_LT(next({3, 0, 1}, 0b0110), FEW) << "that one is missing already";
+}
+
+TEST_F(Waiting, YieldsToNobodyWhoIsNextButWaitsToo)
+{
+    EXPECT_GT(looks_before({3, 1, 0}, here, here + 1, here + 1, 0b0100, 0), MANY);
+}
+
+/* Others have as many ranks to let run. */
+TEST_F(Waiting, PollsLongerWhereMoreRanksShareTheCpu)
+{
+    const int two = looks(here, here + 1, here + 1, 0b1000);
+    const int three = looks(here, here, here + 1, 0b1000);
+    EXPECT_GT(three, two + two / 4);
+    EXPECT_LT(three, 2 * two);
 }
 
 TEST_F(Waiting, YieldsWhereOneThatIsMissingMayBeBesideIt)

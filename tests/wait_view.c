@@ -19,6 +19,7 @@ struct looks {
     int count; /* before the first yield */
     int come;  /* 0: at the first yield */
     unsigned missing, behind;
+    const int *after; /* [3]; NULL: nobody knows */
 };
 
 static bool reached(const void *with, int i, uint64_t value)
@@ -44,6 +45,13 @@ static bool is_behind(const void *with, int rank)
     return looks->behind >> rank & 1;
 }
 
+static int after(const void *with, int i)
+{
+    const struct looks *looks = with;
+
+    return looks->after[i - 1];
+}
+
 static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
 {
     yields = 0;
@@ -53,14 +61,16 @@ static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
                                          .reached = reached,
                                          .missing = is_missing,
                                          .behind = looks->behind ? is_behind : NULL,
+                                         .after = looks->after ? after : NULL,
                                          .relayed = relayed,
                                          .with = looks},
                     1);
 }
 
-int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, bool relayed)
+int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, const int after_it[3],
+               bool relayed)
 {
-    struct looks looks = {.missing = missing, .behind = behind};
+    struct looks looks = {.missing = missing, .behind = behind, .after = after_it};
 
     wait_for(team, &looks, relayed);
     return looks.count;

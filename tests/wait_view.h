@@ -5,8 +5,10 @@
 #include "base/algorithm.h"
 
 /* How often it looks for what it waits for before it yields its CPU.  `missing`, and `behind` in
- * what they have to do: bits of ranks. */
-int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, bool relayed);
+ * what they have to do: bits of ranks.  `after_it`: those that are waited for after that, or NULL.
+ */
+int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, const int after_it[3],
+               bool relayed);
 
 /* How often it yields, where that has come at the look of this number. */
 int wait_yields(struct collx_team *team, unsigned missing, int come);
