@@ -1,0 +1,184 @@
+// What collx-report makes of whatever it is given.
+#include "tests/report_session.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <fstream>
+#include <random>
+#include <sys/resource.h>
+
+namespace
+{
+
+TEST(Report, KilledJob)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    set_times(folder.file(1), 0);
+    Result run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.out.find("rank-000001.collx: ended without MPI_Finalize"), std::string::npos)
+        << run.out;
+    set_times(folder.file(0), 0);
+    run = report(folder, folder.path);
+    EXPECT_NE(run.out.find("rank-000000.collx to rank-000001.collx: ended without MPI_Finalize"),
+              std::string::npos)
+        << run.out;
+}
+
+TEST(Report, MixedUpFiles)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    std::filesystem::copy_file(folder.file(1), folder.path + "/rank-000009.collx");
+    std::ofstream(folder.path + "/foreign.collx") << "something else";
+    std::ofstream(folder.path + "/a\x1b[2J\nb.collx") << "something else";
+    std::ofstream(folder.path + "/notes.txt") << "not looked at";
+    record(
+        folder, 4, 8, [] {}, 0xbad);
+    set_times(folder.file(4), start_ns + run_ns, nullptr, -1000000000); // earlier
+    Result run = report(folder, "-f csv " + folder.path);
+    EXPECT_EQ(run.status, 2);
+    EXPECT_EQ(csv(run.out).size(), 3u);
+    EXPECT_EQ(csv(run.out)[0]["time_ns"], "14000000");
+    for (const char *part :
+         {"rank-000009.collx: of rank 1, like rank-000001.collx, and not counted",
+          "foreign.collx: not a collx trace", "a?[2J?b.collx: not a collx trace",
+          "rank-000004.collx: of another job, begun 2023-11-1",
+          "--job 0000000000000bad shows that one"})
+        EXPECT_NE(run.err.find(part), std::string::npos) << part << " in:\n" << run.err;
+
+    run = report(folder, folder.path + " --job bad");
+    EXPECT_NE(run.out.find("1 rank on"), std::string::npos) << run.out << run.err;
+    EXPECT_NE(run.out.find("No collective was called"), std::string::npos) << run.out;
+    EXPECT_NE(run.out.find("no trace of ranks 0–3, 5–7"), std::string::npos) << run.out;
+}
+
+// What the user has started is shown, not what that has.
+TEST(Report, JobThatSpawns)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    record(
+        folder, 4, 8, [] {}, 0xbad);
+    struct {
+        uint64_t end;
+        int64_t later; /* the other one begins */
+        const char *shown;
+    } const cases[] = {
+        {start_ns + run_ns, 900000000, "  2 ranks on"},
+        {start_ns + run_ns, 1100000000, "  1 rank on"},
+        /* It was killed, and its calls say how long it ran at least. */
+        {0, 50000000, "  2 ranks on"},
+        {0, 900000000, "  1 rank on"},
+    };
+    for (const auto &one : cases) {
+        set_times(folder.file(0), one.end);
+        set_times(folder.file(1), one.end);
+        set_times(folder.file(4), start_ns + run_ns, nullptr, one.later);
+        Result run = report(folder, folder.path);
+        EXPECT_NE(run.out.find(one.shown), std::string::npos) << one.later << '\n' << run.out;
+    }
+}
+
+TEST(Report, NothingToShow)
+{
+    TraceFolder folder;
+    Result run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_NE(run.err.find("No such file or directory; give the folder"), std::string::npos)
+        << run.err;
+    std::filesystem::create_directory(folder.path);
+    run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_NE(run.err.find("no traces in it"), std::string::npos) << run.err;
+    std::ofstream(folder.path + "/rank-000000.collx") << "x";
+    run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_NE(run.err.find("rank-000000.collx: not a collx trace"), std::string::npos) << run.err;
+}
+
+TEST(Report, Arguments)
+{
+    TraceFolder folder;
+    Result run = report(folder, "--help");
+    EXPECT_EQ(run.status, 0);
+    for (const char *option : {"--format", "--by", "--top", "--job"})
+        EXPECT_NE(run.out.find(option), std::string::npos) << option;
+    EXPECT_EQ(report(folder, "--version").out, "collx-report " COLLX_RELEASE "\n");
+    const char *const wrong[] = {"",
+                                 "summary",
+                                 "frob dir",
+                                 "--format xml dir",
+                                 "--by rank dir",
+                                 "--top x dir",
+                                 "--top ' -3' dir",
+                                 "--top -1 dir",
+                                 "--job ' -3' dir",
+                                 "--job -3 dir",
+                                 "--job 12345678123456781 dir",
+                                 "--by collective, dir"};
+    for (const char *arguments : wrong) {
+        run = report(folder, arguments);
+        EXPECT_EQ(run.status, 64) << arguments;
+        EXPECT_NE(run.err.find("Try `collx-report --help'"), std::string::npos) << run.err;
+    }
+    run = report(folder, "/dev/null");
+    EXPECT_EQ(run.status, 1);
+    record_pair(folder);
+    EXPECT_EQ(report(folder, folder.file(0)).status, 0); // one file will do
+}
+
+// The largest number that fits says how many ranks there were, and one process has none.
+TEST(Report, LargestWorld)
+{
+    TraceFolder folder;
+    record(folder, 0, INT32_MAX, [] {});
+    std::filesystem::copy_file(folder.file(0), folder.path + "/pid-x-1.collx");
+    const int32_t none = -1;
+    int fd = open((folder.path + "/pid-x-1.collx").c_str(), O_RDWR);
+    ASSERT_EQ(pwrite(fd, &none, sizeof none, offsetof(collx_trace_header, world_rank)), 4);
+    close(fd);
+    Result run = report(folder, folder.path);
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.out.find("no trace of ranks 1–2147483646: "), std::string::npos) << run.out;
+}
+
+// A file a rank is open at a time; where that is not allowed, what to do is said, and once.
+TEST(Report, MoreRanksThanFilesMayBeOpen)
+{
+    TraceFolder folder;
+    const int ranks = 40;
+    record_ranks(folder, ranks, ranks, [](int) {});
+    ASSERT_EQ(in_process([&] {
+                  struct rlimit few = {20, 20};
+                  setrlimit(RLIMIT_NOFILE, &few);
+                  Result run = report(folder, "-f csv " + folder.path);
+                  EXPECT_EQ(run.status, 2);
+                  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+                  EXPECT_NE(run.err.find("ulimit -n"), std::string::npos) << run.err;
+              }),
+              0);
+}
+
+// Whatever is in the files, there is a report or an error, and never a crash.
+TEST(Report, AnyBytes)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    const std::string good = slurp(folder.file(0));
+    std::mt19937 random(7);
+    for (int round = 0; round < 60; round++) {
+        std::string bytes = good;
+        for (int i = 0; i < 6; i++) {
+            size_t at = COLLX_TRACE_HEADER + random() % (bytes.size() - COLLX_TRACE_HEADER);
+            bytes[at] = (char)random();
+        }
+        unlink(folder.file(0).c_str());
+        std::ofstream(folder.file(0), std::ios::binary) << bytes;
+        Result run = report(folder, (round % 2 ? "-f json " : "") + folder.path);
+        ASSERT_TRUE(run.status >= 0 && run.status <= 2) << run.status << run.err;
+    }
+}
+
+} // namespace

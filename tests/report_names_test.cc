@@ -1,0 +1,184 @@
+// How collx-report names places in programs and communicators, whatever these are called.
+#include "tests/report_session.h"
+
+#include <cstring>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <vector>
+
+namespace
+{
+
+TEST(Report, CallSitesGetNames)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        uint32_t world = trace_comm(1, 0, 1, "MPI_COMM_WORLD");
+        trace_event(
+            COLLX_BARRIER, world, 0, start_ns, start_ns + 10, 0,
+            collx_recorder.site(__builtin_extract_return_addr(__builtin_return_address(0))));
+        trace_event(COLLX_BARRIER, world, 1, start_ns, start_ns + 5, 0, 0);
+    });
+    std::vector<Line> rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_NE(rows[0]["function"], "");
+    EXPECT_NE(rows[0]["module"].find("report-test"), std::string::npos);
+    EXPECT_EQ(rows[0]["offset"].rfind("0x", 0), 0u);
+    EXPECT_NE(rows[0]["file"], "");
+    EXPECT_GT(std::stoi(rows[0]["line"]), 0);
+    EXPECT_EQ(rows[1]["module"], "");
+
+    // Of a program that was built anew since, the names would be wrong: without a number of its
+    // build, or with another one.
+    std::string bytes = slurp(folder.file(0)), nameless = bytes;
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (nameless[at + 47] == COLLX_TRACE_MODULE)
+            nameless[at + 40] = 0;
+    std::ofstream(folder.file(0), std::ios::binary) << nameless;
+    rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["function"], "");
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_MODULE)
+            bytes[at] = (char)(bytes[at] + 1);
+    std::ofstream(folder.file(0), std::ios::binary) << bytes;
+    rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["function"], "");
+    EXPECT_NE(rows[0]["module"].find("report-test"), std::string::npos);
+    EXPECT_NE(report(folder, "--by site " + folder.path).out.find("report-test+0x"),
+              std::string::npos);
+
+    // What was a program may be a pipe by now, which nobody writes to.
+    const std::string pipe = folder.root + "/pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    uint32_t path = 0;
+    bool named = false;
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_MODULE)
+            memcpy(&path, &bytes[at + 36], sizeof path);
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_STRING && !memcmp(&bytes[at + 40], &path, sizeof path)) {
+            bytes.replace(at, pipe.size(), pipe);
+            bytes[at + 44] = (char)(named ? 0 : pipe.size());
+            named = true;
+        }
+    std::ofstream(folder.file(0), std::ios::binary) << bytes;
+    rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["module"], pipe);
+    EXPECT_EQ(rows[0]["function"], "");
+}
+
+// A call that does not come back may be the last that a function does: its return address is that
+// of what lies behind it.
+asm(".pushsection .text\n"
+    ".globl ends_in_a_call, lies_behind\n"
+    ".hidden ends_in_a_call, lies_behind\n"
+    ".type ends_in_a_call, %function\n"
+    "ends_in_a_call: .fill 16, 1, 0\n"
+    ".size ends_in_a_call, 16\n"
+    ".type lies_behind, %function\n"
+    "lies_behind: .fill 16, 1, 0\n"
+    ".size lies_behind, 16\n"
+    ".popsection");
+extern "C" const char lies_behind[];
+
+TEST(Report, ACallIsBeforeWhereItReturns)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        trace_event(COLLX_BARRIER, trace_comm(1, 0, 1, ""), 0, start_ns, start_ns + 10, 0,
+                    collx_recorder.site(lies_behind));
+    });
+    std::vector<Line> rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["function"], "ends_in_a_call");
+}
+
+// JSON is UTF-8; what is not has each byte that is none replaced.
+TEST(Report, NamesThatAreNoUtf8)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        uint32_t comm = trace_comm(1, 0, 1, "a\x80\xff");
+        trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+    });
+    Result run = report(folder, "-f json " + folder.path);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_NE(run.out.find("\"a??\""), std::string::npos) << run.out;
+}
+
+// Those of four bytes, in a cell of a table.
+TEST(Report, LongCharactersAreNotCut)
+{
+    for (size_t before : {0, 1, 2, 3}) {
+        TraceFolder folder;
+        record(folder, 0, 1, [before] {
+            std::string name(before, 'x');
+            for (int i = 0; i < 80; i++)
+                name += "😀";
+            trace_event(COLLX_BARRIER, trace_comm(1, 0, 1, name.c_str()), 0, start_ns,
+                        start_ns + 10);
+        });
+        report(folder, folder.path);
+        EXPECT_EQ(system(("iconv -f UTF-8 -t UTF-16 >/dev/null " + folder.root + "/out").c_str()),
+                  0)
+            << slurp(folder.root + "/out");
+    }
+}
+
+// Wherever a text is cut, what is left of it is UTF-8: its last character is whole.
+TEST(Report, TextsAreCutBetweenCharacters)
+{
+    for (size_t before : {0, 1, 2}) {
+        TraceFolder folder;
+        record(folder, 0, 1, [before] {
+            std::string name(before, 'x');
+            for (int i = 0; i < 80; i++)
+                name += "€";
+            uint32_t comm = trace_comm(1, 0, 1, name.c_str());
+            trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        });
+        collx_trace_header header;
+        std::fstream file(folder.file(0));
+        file.read((char *)&header, sizeof header);
+        for (size_t i = 0; i < sizeof header.command; i++)
+            header.command[i] = i < before ? 'x' : "€"[(i - before) % 3];
+        header.command[sizeof header.command - 1] = 0;
+        file.seekp(0).write((const char *)&header, sizeof header);
+        file.close();
+        Result run = report(folder, folder.path);
+        EXPECT_EQ(run.out.find('\n') / 3, 33 - (before == 2)) << run.out;
+        EXPECT_EQ(system(("iconv -f UTF-8 -t UTF-16 >/dev/null " + folder.root + "/out").c_str()),
+                  0)
+            << run.out;
+        EXPECT_EQ(report(folder, "-f json " + folder.path).out.find('?'), std::string::npos);
+    }
+}
+
+// When all ranks' files may be open, but none besides, there is one for the program by then.
+TEST(Report, CallSitesGetNamesWithFewFiles)
+{
+    TraceFolder folder;
+    const int ranks = 20;
+    record_ranks(folder, ranks, ranks, [](int rank) {
+        trace_event(
+            COLLX_BARRIER, trace_comm(1, rank, ranks, ""), 0, start_ns, start_ns + 10, 0,
+            collx_recorder.site(__builtin_extract_return_addr(__builtin_return_address(0))));
+    });
+    int status;
+    rlim_t files = ranks;
+    do
+        status = in_process([&] {
+            struct rlimit few = {files, files};
+            setrlimit(RLIMIT_NOFILE, &few);
+            _exit(report(folder, "-f csv " + folder.path).status);
+        });
+    while (status && ++files < 3 * ranks);
+    ASSERT_EQ(status, 0) << slurp(folder.root + "/err");
+    EXPECT_NE(csv(slurp(folder.root + "/out"))[0]["function"], "");
+}
+
+} // namespace
