@@ -11,9 +11,10 @@ struct weather {
     void (*run)(void);
 };
 
-/* The end of MPI and of communicators; errors, and handlers of them; sessions.  NULL is the last
- * name. */
-extern const struct weather weather_ends[], weather_errors[], weather_sessions[];
+/* The end of MPI and of communicators; errors, and handlers of them; processes and threads;
+ * sessions.  NULL is the last name. */
+extern const struct weather weather_ends[], weather_errors[], weather_processes[],
+    weather_sessions[];
 
 /* In MPI_COMM_WORLD, from start() on. */
 extern int rank, size;

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""usage: run_strangers.py BUILD MPI LAUNCHER
+
+Not all that come together are of one kind: ranks without collx or with another one, MPI libraries
+that have another name or are not the adapter's, programs that go past collx."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+from job import Report, check, main, run
+from weather import RANKS, build, collx, good, job, mpi, mpi_name, said_once, spoke, weather
+
+
+def no_adapter(folder):
+    result = good(job("plain", {"COLLX_ADAPTER": folder / "nothing.so"}))
+    said_once(result, "runs without collx")
+    check(len(spoke(result)) == 1, result.err)
+
+
+def another_version(folder):
+    """On one rank, or on all but rank 0: nothing goes a way of collx's, and nobody waits for ever."""
+    another = build / "tests" / "programs" / f"libcollx-another-{mpi_name}.so"
+    for zero, others in (another, ""), ("", another):
+        script = folder / "by-rank"
+        script.write_text(f"""#!/bin/sh
+case ${{PMIX_RANK:-$PMI_RANK}} in
+0) COLLX_ADAPTER={zero} COLLX_AT_ONCE=on ;;
+*) COLLX_ADAPTER={others} ;;
+esac
+export COLLX_ADAPTER COLLX_AT_ONCE
+LD_PRELOAD={collx} exec {weather} plain
+""")
+        script.chmod(0o755)
+        said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
+
+
+def some_without(ranks, without, jobs=1, env=None):
+    """The jobs wait in MPI_Init, and one rank of each says so, whichever runs without collx; `env`
+    is what they are started in."""
+
+    def case(folder):
+        script = folder / "by-rank"
+        script.write_text(f"""#!/bin/sh
+[ ${{PMIX_RANK:-$PMI_RANK}} != {without} ] && export COLLX_STALL=1s LD_PRELOAD={collx}
+exec {weather} plain
+""")
+        script.chmod(0o755)
+        job = shlex.join(map(str, ["timeout", "8", *mpi.command(ranks, [script])]))
+        result = run(["sh", "-c", " & ".join(jobs * [job])], env)
+        check(result.code, f"it has not waited\n{result.out}{result.err}")
+        check(all("MPI_COMM_WORLD" in line and "Does every rank run under collx" in line
+                  for line in spoke(result)) and len(spoke(result)) == jobs, result.err)
+
+    return case
+
+
+def mpi_library():
+    found = re.search(r"libmpi(ch)?\.so\S* => (\S+)", run(["ldd", weather]).out)
+    return Path(found[2])
+
+
+def python_job(folder, library, initialiser, first="", preload=collx):
+    """Two ranks of a program that loads a library with all its functions itself, traced to
+    folder/trace; `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`;
+    `first`: what it does before."""
+    program = folder / "program.py"
+    program.write_text(f"""import ctypes
+{first}
+library = ctypes.CDLL("{library}", ctypes.RTLD_GLOBAL)
+process = ctypes.CDLL(None)
+try:
+    world = ctypes.byref(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world"))
+except ValueError:
+    world = 0x44000000
+{initialiser}.MPI_Init(None, None)
+for _ in range(50):
+    process.MPI_Barrier(world)
+process.MPI_Finalize()
+print("good")
+""")
+    return good(mpi.run(2, ["/usr/bin/python3", program],
+                        {"LD_PRELOAD": preload, "COLLX_TRACE": folder / "trace",
+                         "COLLX_AT_ONCE": "on"}, cwd=build))
+
+
+def from_python(folder, *rest, **more):
+    """The calls of such a program."""
+    python_job(folder, *rest, **more).expect_quiet()
+    return Report(build, folder / "trace")
+
+
+def another_name(folder):
+    """Cray's MPICH is called after the compiler that it is for."""
+    copy = folder / "libmpi_gnu_91.so.12"
+    shutil.copy(mpi_library(), copy)
+    calls = from_python(folder, copy, "process").calls(route="shm")
+    check(calls == 2 * 50, f"{calls} calls of 100 were routed")
+
+
+def another_open_mpi(folder):
+    """Handles of Open MPI are addresses in one library, and the adapter's is not the program's here."""
+    library = mpi_library().read_bytes()
+    check(b"libmpi.so.40\0" in library, "the library does not say what it is called")
+    copy = folder / "libmpi.so.20"
+    copy.write_bytes(library.replace(b"libmpi.so.40\0", b"libmpi.so.20\0"))
+    said_once(python_job(folder, copy, "process"), "another MPI library", "runs without collx")
+
+
+def init_past_collx(folder):
+    """Who asks the MPI library itself for its functions does not come by collx."""
+    report = from_python(folder, mpi_library(), "library")
+    check(report.calls() == 2 * 50, f"{report.calls()} calls of 100 were traced")
+    check(report.code == 0, report.err)
+
+
+def relative_library(folder):
+    """What lies beside libcollx.so is found, wherever the program has gone meanwhile."""
+    calls = from_python(folder, mpi_library(), "process", "import os; os.chdir('/')",
+                        preload="./libcollx.so").calls(route="shm")
+    check(calls == 2 * 50, f"{calls} calls of 100 were routed")
+
+
+main([
+    ("another version", another_version),
+    ("rank 0 alone without collx", some_without(4, 0)),
+    ("the last rank alone without collx", some_without(4, 3)),
+    ("rank 0 alone without collx, of two jobs at once", some_without(2, 0, jobs=2)),
+    ("rank 0 alone without collx, of two jobs in a shell that a launcher started",
+     some_without(2, 0, jobs=2, env={"PMIX_NAMESPACE": "1"})),
+    ("no adapter", no_adapter),
+    ("libcollx.so by a relative name", relative_library),
+    ("MPI_Init goes past collx", init_past_collx),
+    {"openmpi": ("another Open MPI than the adapter's", another_open_mpi),
+     "mpich": ("an MPI library of another name", another_name)}[mpi_name],
+])
