@@ -457,6 +457,8 @@ TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5", 1);
     EXPECT_FALSE(tell(4, 4));
     EXPECT_TRUE(tell(5, 5));
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "8", 1);
+    EXPECT_FALSE(tell(4, 4));
 }
 
 } // namespace

@@ -98,9 +98,8 @@ TEST_F(Waiting, YieldsToOneBesideItThatIsBehind)
 /* Rank 1 is beside it, 2 and 3 are elsewhere, and 2 is missing. */
 TEST_F(Waiting, KeepsItsCpuFromOneThatIsBehindIfItIsWaitedForNext)
 {
-    const int32_t there = here + 1;
-    auto next = [&](std::vector<int> after, unsigned missing = 0b0100, int32_t one = 0) {
-        return looks_before(after, one ? one : here, there, there, missing, 0b0010);
+    auto next = [&](const std::vector<int> &after, unsigned missing = 0b0100) {
+        return looks_before(after, here, here + 1, here + 1, missing, 0b0010);
     };
     EXPECT_GT(next({3, 0, 1}), MANY);
     EXPECT_LT(next({3, 1, 0}), FEW) << "that one is";
