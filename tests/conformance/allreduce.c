@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct how {
@@ -194,15 +193,15 @@ void cf_test_allreduce(void)
 {
     MPI_Comm comm = cf_world_dup();
 
-    sum = malloc(CF_DATA_MAX);
-    mine = malloc(CF_DATA_MAX);
+    sum = cf_memory(CF_DATA_MAX);
+    mine = cf_memory(CF_DATA_MAX);
     all_ops_and_types(comm);
     all_counts(comm);
     sizes(comm);
     large_count(comm);
     no_data(comm);
     storm(comm);
-    free(sum);
-    free(mine);
+    cf_memory_free(sum, CF_DATA_MAX);
+    cf_memory_free(mine, CF_DATA_MAX);
     MPI_Comm_free(&comm);
 }

@@ -45,6 +45,11 @@ extern bool cf_routed;       /* collx is there; else the library is tested again
 void cf_harness_init(void);
 void cf_harness_finish(void);
 
+/* Much of it, zeroed, where malloc would take long: with MALLOC_PERTURB_ that writes to all of it,
+ * and each small page takes a fault. */
+void *cf_memory(size_t size);
+void cf_memory_free(void *memory, size_t size);
+
 /* One area: its cases are counted, and rank 0 prints one line about all ranks at its end. */
 void cf_area_begin(const char *name, int seconds_at_most);
 /* Returns the failures of all ranks. */

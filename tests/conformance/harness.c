@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #ifdef OPEN_MPI
@@ -21,11 +22,12 @@
 #endif
 
 enum {
-    CF_BATCH = 256,     /* hashes that are compared at a time */
-    CF_SAMPLE = 16,     /* one call of so many is also compared with the library's own */
-    CF_LONG = 4096,     /* bytes of which no message is left out in part */
-    CF_MESSAGES = 6,    /* failures that a rank describes, for each area */
-    CF_STREAM = 1 << 20 /* streams begin anywhere in the first MiB of random bytes */
+    CF_BATCH = 256,      /* hashes that are compared at a time */
+    CF_SAMPLE = 16,      /* one call of so many is also compared with the library's own */
+    CF_LONG = 4096,      /* bytes of which no message is left out in part */
+    CF_MESSAGES = 6,     /* failures that a rank describes, for each area */
+    CF_STREAM = 1 << 20, /* streams begin anywhere in the first MiB of random bytes */
+    CF_RANDOM = CF_DATA_MAX + CF_STREAM + 8,
 };
 
 struct cf_shared {
@@ -114,6 +116,23 @@ static void on_signal(int number)
     raise(number);
 }
 
+void *cf_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        fprintf(stderr, "conformance: no %zu bytes of memory\n", size);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    madvise(memory, size, MADV_HUGEPAGE); /* as far as there are any */
+    return memory;
+}
+
+void cf_memory_free(void *memory, size_t size)
+{
+    munmap(memory, size);
+}
+
 void cf_harness_init(void)
 {
     struct cf_random random = {1};
@@ -131,7 +150,7 @@ void cf_harness_init(void)
         fprintf(stderr, "conformance: all ranks have to be on one node\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    random_bytes = malloc(CF_DATA_MAX + CF_STREAM + 8);
+    random_bytes = cf_memory(CF_RANDOM);
     for (size_t i = 0; i < CF_DATA_MAX + CF_STREAM; i += 8) {
         uint64_t value = cf_random_next(&random);
 
@@ -145,7 +164,7 @@ void cf_harness_init(void)
 
 void cf_harness_finish(void)
 {
-    free(random_bytes);
+    cf_memory_free(random_bytes, CF_RANDOM);
 }
 
 void cf_area_begin(const char *name, int seconds_at_most)

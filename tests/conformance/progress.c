@@ -2,7 +2,6 @@
  * that this rank began to send, before it can come. */
 #include "conformance.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,7 +75,7 @@ void cf_test_progress(void)
     MPI_Comm comm = cf_world_dup(), other;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    message = malloc(MESSAGE);
+    message = cf_memory(MESSAGE);
     for (int kind = 0; kind < 3; kind++) {
         for (int late = 0; late < cf_size && late < 3; late++)
             pending_collective(comm, other, kind, late);
@@ -86,7 +85,7 @@ void cf_test_progress(void)
         pending_send(comm, kind, cf_size - 1, 0, 0);
         pending_send(comm, kind, 0, cf_size - 1, 50000);
     }
-    free(message);
+    cf_memory_free(message, MESSAGE);
     MPI_Comm_free(&other);
     MPI_Comm_free(&comm);
 }

@@ -340,8 +340,8 @@ void cf_types_init(void)
     struct cf_random random = {2};
 
     for (int i = 0; i < CF_ARENAS; i++)
-        arena[i] = malloc(CF_ARENA);
-    background = malloc(CF_ARENA + 8);
+        arena[i] = cf_memory(CF_ARENA);
+    background = cf_memory(CF_ARENA);
     for (size_t i = 0; i < CF_ARENA; i += 8) {
         uint64_t value = cf_random_next(&random);
 
@@ -374,8 +374,8 @@ void cf_types_finish(void)
     for (size_t i = 0; i < cf_derived_count; i++)
         cf_type_free(&cf_derived[i]);
     for (int i = 0; i < CF_ARENAS; i++)
-        free(arena[i]);
-    free(background);
+        cf_memory_free(arena[i], CF_ARENA);
+    cf_memory_free(background, CF_ARENA);
 }
 
 void cf_buffer_span(const struct cf_type *type, int64_t count, ptrdiff_t *first, ptrdiff_t *end)
