@@ -1,6 +1,6 @@
 /* What the conformance tests share.
  *
- * Every call that is tested is checked against values that each rank computes for itself, with the
+ * Every call that is tested is checked against values that a rank computes for itself, with the
  * MPI library's own MPI_Reduce_local where something is reduced; a sample is also compared with the
  * library's own collective.  (That one can take long with more ranks than cores, so it cannot be
  * asked every time.)  All ranks are on one node: they compare notes through a shared window, which
@@ -68,6 +68,9 @@ void cf_sync(void);
  * comparison itself waits until many have come together, or cf_same_flush(). */
 void cf_same(uint64_t hash);
 void cf_same_flush(void);
+/* Whether this rank is the one that works out what has to come of this case: where cf_same() tells
+ * that all got the same, one is enough.  The MPI library's own results may differ. */
+bool cf_turn(uint64_t seed);
 /* A word that a rank shows to all: for proofs of who was where. */
 void cf_show(int board, uint64_t value);
 uint64_t cf_seen(int board, int rank);

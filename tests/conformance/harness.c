@@ -266,6 +266,13 @@ void cf_same_flush(void)
     cf_sync();
 }
 
+bool cf_turn(uint64_t seed)
+{
+    struct cf_random random = {seed};
+
+    return !cf_routed || cf_random_below(&random, (uint64_t)cf_size) == (uint64_t)cf_rank;
+}
+
 void cf_show(int board, uint64_t value)
 {
     atomic_store(&shared->rank[cf_rank].board[board], value);
