@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -41,12 +42,15 @@ class Result:
         return self
 
 
+def start(command, env, cwd=None, **files):
+    return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, text=True,
+                            errors="replace", env=dict(os.environ, **(env or {})), cwd=cwd,
+                            start_new_session=True, **files)
+
+
 def run(command, env=None, timeout=TIMEOUT, cwd=None):
     """Runs a command to its end, all its children with it."""
-    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", env=dict(os.environ, **(env or {})), cwd=cwd,
-                               start_new_session=True)
+    process = start(command, env, cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -60,6 +64,28 @@ def run(command, env=None, timeout=TIMEOUT, cwd=None):
                 out = err = ""
         raise Failure(f"not over after {timeout} s: {' '.join(map(str, command))}\n{out}{err}")
     return Result(process.returncode, out, err)
+
+
+def run_until(said, command, log, env=None, timeout=TIMEOUT):
+    """Runs a command that does not come to an end: until `said`(what it has written to the file
+    `log`), and a second more, for what should not follow.  Then it is stopped; the code is None."""
+    with open(log, "a") as file:
+        process = start(command, env, stdout=subprocess.DEVNULL, stderr=file)
+    stop = time.monotonic() + timeout
+    while time.monotonic() < stop:
+        if said(log.read_text(errors="replace")):
+            stop = min(stop, time.monotonic() + 1)
+        time.sleep(0.05)
+    code = process.poll()
+    try:
+        # Who is asked nicely may take longer than the first of the group.
+        for how in [signal.SIGTERM] + 99 * [0] + [signal.SIGKILL] + 99 * [0]:
+            os.killpg(process.pid, how)
+            process.poll()
+            time.sleep(0.05)
+    except ProcessLookupError:
+        pass
+    return Result(code, "", log.read_text(errors="replace"))
 
 
 class Mpi:
