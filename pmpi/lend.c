@@ -107,10 +107,18 @@ static void *elements(void *ctx, const struct collx_call *call, int64_t count, v
         pmpi.Type_get_true_extent(type, &true_lb, &true_extent))
         return NULL;
 
-    /* The lowest and highest byte that any element has; an extent may be negative. */
+    /* The lowest byte of an element and the end: of its data, and of what the program takes for the
+     * whole of it and may assign in one, with gaps before and behind the data.  Not where that is
+     * elsewhere, as with data at absolute addresses. */
+    MPI_Aint low = true_lb, high = true_lb + true_extent;
+    if (lb <= high && lb + extent >= low) {
+        low = lb < low ? lb : low;
+        high = lb + extent > high ? lb + extent : high;
+    }
+    /* Of all of them; an extent may be negative. */
     MPI_Aint last = (MPI_Aint)(count - 1) * extent;
-    MPI_Aint low = true_lb + (last < 0 ? last : 0);
-    MPI_Aint high = true_lb + true_extent + (last > 0 ? last : 0);
+    low += last < 0 ? last : 0;
+    high += last > 0 ? last : 0;
 
     /* Elements must be aligned as the program's own: their offset from an aligned address stays. */
     MPI_Aint shift = low & 15;
