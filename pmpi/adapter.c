@@ -6,6 +6,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
 #include "pmpi/lifetime.h"
+#include "pmpi/progress.h"
 #include "pmpi/trace.h"
 
 #include <errno.h>
@@ -21,6 +22,12 @@ static void report(const char *message)
 static void begin(void)
 {
     collx_world_begun();
+#ifdef OPEN_MPI
+    /* It lets one communicator be made at a time, those of lower numbers first: later this would
+     * wait for whatever the program has on its way, which may be waiting for us.  If it fails here
+     * it is tried again. */
+    collx_self_init(MPI_COMM_SELF);
+#endif
     collx_setup_begin();
     collx_trace_begin();
 }

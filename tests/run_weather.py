@@ -379,6 +379,7 @@ main([
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
     ("nonblocking collectives that are over in another order", out_of_order),
+    ("communicators that are on their way", simple("some-on-their-way", ranks=2)),
     ("what a program has hung on communicators", simple("attributes")),
     ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),

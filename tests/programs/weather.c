@@ -411,6 +411,31 @@ static void big_element(void)
     finish();
 }
 
+/* Communicators are on their way that the other rank has yet to take part in, where another one has
+ * been used for long enough: nobody may wait there for them. */
+static void some_on_their_way(void)
+{
+    enum { MADE = 3 };
+    MPI_Comm used, made[MADE];
+    MPI_Request request[MADE];
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &used);
+    for (int i = 0; rank == 0 && i < MADE; i++)
+        MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &request[i]);
+    rounds(used, 20);
+    for (int i = 0; rank != 0 && i < MADE; i++)
+        MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &request[i]);
+    for (int i = 0; i < MADE; i++)
+        MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < MADE; i++) {
+        rounds(made[i], 20);
+        MPI_Comm_free(&made[i]);
+    }
+    MPI_Comm_free(&used);
+    finish();
+}
+
 static int copies, deletions;
 
 static int copied(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
@@ -482,6 +507,7 @@ static const struct weather weather_calls[] = {
     {"uneven-use", uneven_use},
     {"one-block-missing", one_block_missing},
     {"big-element", big_element},
+    {"some-on-their-way", some_on_their_way},
     {"attributes", attributes},
     {"wide-integers", wide_integers},
     {0},
