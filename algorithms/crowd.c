@@ -129,7 +129,9 @@ static const struct collx_crowd_group *find_short(const struct collx_crowd *crow
 }
 
 /* Whether it helps ranks on `cpus` CPUs to know where the others are.  Not where each may have a
- * CPU of its own, nor on a single one; nor for ranks of other nodes, which are not seen. */
+ * CPU of its own, nor on a single one; nor for ranks of other nodes, which are not seen.  Nor where
+ * they are many: to find one that is missing may take as many loads as the square of that, during
+ * which nobody sees who comes. */
 static bool looks(int cpus, int ranks, const struct collx_team *team)
 {
     const int job = collx_launcher_local_ranks();

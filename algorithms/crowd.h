@@ -14,7 +14,7 @@
 #include "algorithms/wait.h"
 #include "hw/cpus.h"
 
-enum { COLLX_CPUS = 4096, COLLX_CROWD_GROUPS = 64, COLLX_CROWD_SEEN = 512 };
+enum { COLLX_CPUS = 4096, COLLX_CROWD_GROUPS = 64, COLLX_CROWD_SEEN = 64 };
 
 /* A cgroup with a quota, in which some of the ranks are. */
 struct collx_crowd_group {

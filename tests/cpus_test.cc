@@ -4,6 +4,7 @@ extern "C" {
 #include "base/algorithm.h"
 #include "hw/budget.h"
 #include "hw/cpus.h"
+#include "hw/shm.h"
 
 /* algorithms/crowd.h, which is C alone for its atomics.  A segment is bytes here. */
 void collx_crowd_join(void *segment);
@@ -451,6 +452,13 @@ TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)
     EXPECT_TRUE(tell(8, 8));
     EXPECT_FALSE(tell(9, 9));
     EXPECT_FALSE(tell(4, 8)); /* the others are on another node */
+    /* Many, on as many CPUs as fit: those are in the segment's second line. */
+    const uint64_t cpus = (uint64_t{1} << 33) - 1;
+    memcpy(segment + COLLX_LINE, &cpus, sizeof cpus);
+    EXPECT_TRUE(tell(64, 64));
+    EXPECT_FALSE(tell(65, 65));
+    memset(segment, 0, COLLX_LINE * 2);
+    collx_crowd_join(segment);
     /* Of some that nobody sees, there may be up to two for each CPU in all. */
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
     EXPECT_TRUE(tell(3, 3));
