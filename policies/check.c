@@ -78,7 +78,7 @@ static bool is_covered(struct search *search, struct box box, uint32_t r)
     const struct collx_rule *rule = &search->policy->rule[r];
     struct box other = box_of(rule, search->kind);
     bool apart = is_empty(&other) || !(rule->kinds >> search->kind & 1) ||
-                 !collx_glob(rule->comm, search->comm) || !(other.ops & box.ops);
+                 !collx_glob_holds(rule->comm, search->comm) || !(other.ops & box.ops);
     for (int d = 0; d < RANGES; d++)
         apart |=
             other.range[d].last < box.range[d].first || box.range[d].last < other.range[d].first;

@@ -4,9 +4,10 @@
 
 #include "policies/policy.h"
 
-/* Whether `text` is what `pattern` describes.  `?` does not take the place of a '*' in the text,
- * so that with a pattern for text it tells whether the first takes all that the second does. */
-bool collx_glob(const char *pattern, const char *text);
+/* Whether `pattern` describes this name. */
+bool collx_glob(const char *pattern, const char *name);
+/* Whether it describes all names that the other pattern does; false may be wrong. */
+bool collx_glob_holds(const char *pattern, const char *other);
 
 /* Whether a rule is for this collective on this communicator, sizes and ops aside.  0, or
  * COLLX_EUNFIT and the first thing in the way, in `why`. */

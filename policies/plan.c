@@ -16,8 +16,9 @@ static const char *next(const char *text)
     return text + (length ? length : 1);
 }
 
-/* Not fnmatch(): that depends on the locale, which may differ between ranks. */
-bool collx_glob(const char *pattern, const char *text)
+/* Not fnmatch(): that depends on the locale, which may differ between ranks.  `stars`: a '*' in the
+ * text stands for any number of characters, which is more than a '?' takes. */
+static bool matches(const char *pattern, const char *text, bool stars)
 {
     const char *star = NULL, *resume = NULL;
 
@@ -25,7 +26,7 @@ bool collx_glob(const char *pattern, const char *text)
         if (*pattern == '*') {
             star = pattern++;
             resume = text;
-        } else if (*text && *pattern == '?' && *text != '*') {
+        } else if (*text && *pattern == '?' && !(stars && *text == '*')) {
             pattern++;
             text = next(text);
         } else if (*text && *pattern == *text) {
@@ -39,6 +40,16 @@ bool collx_glob(const char *pattern, const char *text)
         }
     }
     return true;
+}
+
+bool collx_glob(const char *pattern, const char *name)
+{
+    return matches(pattern, name, false);
+}
+
+bool collx_glob_holds(const char *pattern, const char *other)
+{
+    return matches(pattern, other, true);
 }
 
 static int out_of(const struct collx_range *range, int64_t value, const char *what, char *why,
