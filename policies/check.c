@@ -82,6 +82,10 @@ static bool is_covered(struct search *search, struct box box, uint32_t r)
     for (int d = 0; d < RANGES; d++)
         apart |=
             other.range[d].last < box.range[d].first || box.range[d].last < other.range[d].first;
+    /* Of this all nodes have to be in the range: of uneven ones some are in one half of the box,
+     * and some in the other, and the rules for either take nothing. */
+    apart |= box.range[NODE_RANKS].first < other.range[NODE_RANKS].first ||
+             other.range[NODE_RANKS].last < box.range[NODE_RANKS].last;
     if (apart)
         return is_covered(search, box, r + 1);
 

@@ -74,8 +74,11 @@ static bool read_wish(struct collx_yaml *yaml, struct fy_node *node, struct wish
     struct collx_pair pair, param;
     void *state = NULL, *inner = NULL;
 
-    if (!collx_yaml_pair(yaml, node, &state, &pair))
+    if (!collx_yaml_pair(yaml, node, &state, &pair)) {
+        collx_yaml_complain(yaml, wish->place,
+                            "an entry has to name an algorithm, such as nx: { n: 6 }");
         return false;
+    }
     snprintf(wish->name, sizeof wish->name, "%s", pair.key);
     if (!collx_yaml_is_mapping(yaml, pair.value, pair.place, wish->name,
                                "a name alone, or its parameters, such as nx: { n: 6 }"))

@@ -216,6 +216,8 @@ const Case uses[] = {
      "3:17: mode of nx: 'push' is not right; there are notify, exchange"},
     {" - use: { nx: 6 }\n",
      "3:15: nx has to be a name alone, or its parameters, such as nx: { n: 6 }"},
+    {" - use: {}\n", "3:4: an entry has to name an algorithm, such as nx: { n: 6 }"},
+    {" - use: [shm, {}]\n", "3:4: an entry has to name an algorithm, such as nx: { n: 6 }"},
     {" - use: { nx: { n: 6 }, shm: { n: 3 } }\n",
      "3:25: one algorithm an entry; begin a new one with '- ' or a comma"},
 };
@@ -248,6 +250,15 @@ const Case orders[] = {
      " - use: pmpi\n",
      "11:4: this rule can never decide: those before it together take all that it matches; move it "
      "up, or take it out"},
+    /* Of 10 ranks on 2 nodes, 8 and 2, the last one decides. */
+    {" - match: { ranks_per_node: ..4 }\n   use: shm\n"
+     " - match: { ranks_per_node: 5.. }\n   use: shm\n"
+     " - use: pmpi\n",
+     "right"},
+    {" - match: { ranks_per_node: ..4 }\n   use: shm\n"
+     " - match: { ranks_per_node: 2..3 }\n   use: pmpi\n",
+     "5:4: this rule can never decide: the one in line 3 takes all that it matches; move it before "
+     "that one, or take it out"},
     {" - match: { bytes: ..4KiB }\n   use: shm\n - match: { bytes: 1KiB..8KiB }\n   use: pmpi\n",
      "5:4: this rule overlaps the one in line 3: both match bytes 1KiB..4KiB; write bytes: "
      "4097..8KiB here, or change the other"},
