@@ -200,6 +200,7 @@ TEST_F(Registers, HaveTheWires)
 struct Chip {
     std::vector<uint64_t> asked; /* the flags of each request */
     int taken = 0;               /* not 0: errno of requests for input */
+    uint64_t levels = 0;
 } * chip;
 
 class Gpio : public testing::Test
@@ -230,6 +231,16 @@ TEST_F(Gpio, DoesWithoutInterrupts)
     const uint64_t start = collx_clock_ns();
     EXPECT_EQ(wires.ops->wait_edge(wires.port, 20), 0);
     EXPECT_GE(collx_clock_ns() - start, 19000000u) << "it sleeps instead";
+    collx_wires_close(&wires);
+}
+
+/* To see how long it takes; the kernel takes no write to no line. */
+TEST_F(Gpio, WritesToNoLine)
+{
+    ASSERT_EQ(collx_wires_open(&wires, "gpio:/dev/null,out=1,in=2", why, sizeof why), 0) << why;
+    EXPECT_EQ(collx_wires_set(&wires, 1, 1), 0);
+    EXPECT_EQ(collx_wires_set(&wires, 0, 0), 0);
+    EXPECT_EQ(own.levels, 1u);
     collx_wires_close(&wires);
 }
 
@@ -305,6 +316,14 @@ int answer(unsigned long request, void *argument)
         if (flags & GPIO_V2_LINE_FLAG_EDGE_RISING && !errno)
             errno = ENXIO;
         lines->fd = errno ? -1 : eventfd(0, EFD_CLOEXEC);
+    } else if (request == GPIO_V2_LINE_SET_VALUES_IOCTL ||
+               request == GPIO_V2_LINE_GET_VALUES_IOCTL) {
+        auto *values = static_cast<gpio_v2_line_values *>(argument);
+        errno = values->mask ? 0 : EINVAL;
+        if (request == GPIO_V2_LINE_SET_VALUES_IOCTL)
+            chip->levels = (chip->levels & ~values->mask) | (values->bits & values->mask);
+        else
+            values->bits = chip->levels & values->mask;
     } else {
         errno = ENOTTY;
     }
