@@ -229,21 +229,23 @@ TEST(PlacedBarrier, SaysWhoIsLateAndNotWhomItWaitsFor)
                       placed ? 4 : 0};
             const int late = 11;
 
-            expect_said(" s in MPI_Barrier for rank 11. Have they stopped",
-                        [&](int stall_ms, LateBoard &board) {
-                            std::atomic<uint32_t> &said = board[0], &ready = board[1];
-                            return run_case(c, [&](Rank &self) {
-                                self.barrier();
-                                self.team.stall_ms = stall_ms;
-                                self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
-                                if (self.team.rank != late)
-                                    ready++;
-                                while (self.team.rank == late ? !said : ready < size - 1)
-                                    usleep(1000);
-                                self.barrier();
-                                return std::string();
-                            });
-                        });
+            expect_said(
+                " s in MPI_Barrier for rank 11. Have they stopped",
+                [&](int stall_ms, LateBoard &board) {
+                    std::atomic<uint32_t> &said = board[0], &ready = board[1];
+                    return run_case(c, [&](Rank &self) {
+                        self.barrier();
+                        self.team.stall_ms = stall_ms;
+                        self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+                        if (self.team.rank != late)
+                            ready++;
+                        while (self.team.rank == late ? !said : ready < size - 1)
+                            usleep(1000);
+                        self.barrier();
+                        return std::string();
+                    });
+                },
+                8000);
         }
 }
 
