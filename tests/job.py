@@ -48,44 +48,43 @@ def start(command, env, cwd=None, **files):
                             start_new_session=True, **files)
 
 
+def stop(process):
+    """Ends a command with all its children; what it has written meanwhile."""
+    # A launcher that is asked nicely takes its ranks along.
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, how)
+            return process.communicate(timeout=5)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+    return "", ""
+
+
 def run(command, env=None, timeout=TIMEOUT, cwd=None):
     """Runs a command to its end, all its children with it."""
     process = start(command, env, cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        # A launcher that is asked nicely takes its ranks along.
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            os.killpg(process.pid, how)
-            try:
-                out, err = process.communicate(timeout=5)
-                break
-            except subprocess.TimeoutExpired:
-                out = err = ""
+        out, err = stop(process)
         raise Failure(f"not over after {timeout} s: {' '.join(map(str, command))}\n{out}{err}")
     return Result(process.returncode, out, err)
 
 
-def run_until(said, command, log, env=None, timeout=TIMEOUT):
+def run_until(said, more, command, log, env=None, timeout=TIMEOUT):
     """Runs a command that does not come to an end: until `said`(what it has written to the file
-    `log`), and a second more, for what should not follow.  Then it is stopped; the code is None."""
+    `log`), and `more` seconds, for what should not follow.  Then it is stopped; the code is None."""
     with open(log, "a") as file:
-        process = start(command, env, stdout=subprocess.DEVNULL, stderr=file)
-    stop = time.monotonic() + timeout
-    while time.monotonic() < stop:
+        # The pipe is open as long as any of its children is there.
+        process = start(command, env, stdout=subprocess.PIPE, stderr=file)
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
         if said(log.read_text(errors="replace")):
-            stop = min(stop, time.monotonic() + 1)
+            end = min(end, time.monotonic() + more)
         time.sleep(0.05)
     code = process.poll()
-    try:
-        # Who is asked nicely may take longer than the first of the group.
-        for how in [signal.SIGTERM] + 99 * [0] + [signal.SIGKILL] + 99 * [0]:
-            os.killpg(process.pid, how)
-            process.poll()
-            time.sleep(0.05)
-    except ProcessLookupError:
-        pass
-    return Result(code, "", log.read_text(errors="replace"))
+    out, _ = stop(process)
+    return Result(code, out, log.read_text(errors="replace"))
 
 
 class Mpi:

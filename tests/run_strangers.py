@@ -48,7 +48,8 @@ exec {weather} plain
 """)
         script.chmod(0o755)
         job = shlex.join(map(str, mpi.command(ranks, [script])))
-        result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs,
+        # Who is not rank 0 would say so after twice the time.
+        result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs, 3,
                            ["sh", "-c", " & ".join(jobs * [job])], folder / "err", env, 30)
         check(result.code is None, f"it has not waited\n{result.err}")
         check(all("MPI_COMM_WORLD" in line and "Does every rank run under collx" in line
