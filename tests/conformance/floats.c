@@ -76,7 +76,9 @@ static void rounding(MPI_Comm comm, const struct real *real, const struct cf_op 
         return;
     }
     cf_same(hash(real, out, count));
-    for (int i = 0; cf_turn(seed) && i < count; i++) {
+    if (!cf_turn(seed))
+        return;
+    for (int i = 0; i < count; i++) {
         long double expected = op->kind == CF_PROD ? 1 : 0, scale = 0, x, got = load(real, out, i);
         long double stored[1];
 
@@ -159,7 +161,9 @@ static void specials(MPI_Comm comm, const struct real *real, const struct cf_op 
     }
     /* MPICH's own MPI_MIN gives one rank a NaN and another a number. */
     cf_same(nan_too && !cf_routed ? 0 : hash(real, out, count));
-    for (int i = 0; cf_turn(seed) && i < count; i++) {
+    if (!cf_turn(seed))
+        return;
+    for (int i = 0; i < count; i++) {
         struct inputs all = inputs_of(seed, i, nan_too);
         long double got = load(real, out, i);
         bool right;
