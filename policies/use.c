@@ -75,8 +75,9 @@ static bool read_wish(struct collx_yaml *yaml, struct fy_node *node, struct wish
     void *state = NULL, *inner = NULL;
 
     if (!collx_yaml_pair(yaml, node, &state, &pair)) {
-        collx_yaml_complain(yaml, wish->place,
-                            "an entry has to name an algorithm, such as nx: { n: 6 }");
+        if (fy_node_mapping_is_empty(node)) /* else something was said of what is there */
+            collx_yaml_complain(yaml, wish->place,
+                                "an entry has to name an algorithm, such as nx: { n: 6 }");
         return false;
     }
     snprintf(wish->name, sizeof wish->name, "%s", pair.key);

@@ -217,6 +217,7 @@ const Case uses[] = {
     {" - use: { nx: 6 }\n",
      "3:15: nx has to be a name alone, or its parameters, such as nx: { n: 6 }"},
     {" - use: {}\n", "3:4: an entry has to name an algorithm, such as nx: { n: 6 }"},
+    {" - use: { [a]: b }\n", "3:12: one value has to stand here, not a list or keys"},
     {" - use: [shm, {}]\n", "3:4: an entry has to name an algorithm, such as nx: { n: 6 }"},
     {" - use: { nx: { n: 6 }, shm: { n: 3 } }\n",
      "3:25: one algorithm an entry; begin a new one with '- ' or a comma"},
