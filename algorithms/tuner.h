@@ -2,9 +2,10 @@
  *
  * When calls of a size (of a power of two) have passed 256 KiB, the next ones go each way in turn,
  * some times, and are timed: from when all ranks have come to when the last one leaves.  All ranks
- * hear all times and choose alike.  A way that turns out to be much slower is not tried on.  Much
- * later they look again, since what is fastest depends on where the ranks' CPUs are, and that may
- * change.  Where there is but one way, nothing is tried.
+ * hear all times and choose alike.  Another way than the one so far is taken if a second look says
+ * the same.  A way that turns out to be much slower is not tried on.  Much later they look again,
+ * since what is fastest depends on where the ranks' CPUs are, and that may change.  Where there is
+ * but one way, nothing is tried.
  *
  * The ways must give the same bits.
  */
@@ -33,6 +34,7 @@ struct collx_tuned {
     unsigned patience; /* calls until it looks again */
     uint8_t ways;      /* that there are: bits; 0: it has not been looked */
     uint8_t way;
+    uint8_t rival; /* the way that has won a look and has to win the next one; or `way` */
     uint8_t tries; /* so far */
     bool settled;
     uint8_t slow; /* calls in a row, of the way that is being tried, that were far too slow */

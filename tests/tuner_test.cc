@@ -8,7 +8,8 @@ extern "C" {
 namespace
 {
 
-enum { FIRST = 1 /* the memory is cold */, TRIES = 18, AGAIN = 1024 };
+/* LOOK: its tries, and the call that hears of the last one. */
+enum { FIRST = 1 /* the memory is cold */, TRIES = 18, LOOK = TRIES + 1, AGAIN = 1024 };
 
 struct Trial {
     size_t bytes = TUNER_SHORT;
@@ -35,15 +36,53 @@ class Tuner : public testing::Test
     Trial trial;
 };
 
-TEST_F(Tuner, TriesEachWaySixTimesAndTakesTheFastest)
+TEST_F(Tuner, TriesEachWaySixTimesAndStaysWithTheFastest)
 {
-    trial.run(FIRST + TRIES, 1000, 900, 1100);
+    trial.run(FIRST + TRIES, 900, 1000, 1100);
     EXPECT_EQ(trial.calls[0], FIRST + 6);
     EXPECT_EQ(trial.calls[1], 6);
     EXPECT_EQ(trial.calls[2], 6);
     EXPECT_EQ(trial.calls[3], 0) << "it is for longer calls";
+    trial.run(AGAIN - 1, 900, 1000, 1100);
+    EXPECT_EQ(trial.calls[0], FIRST + 6 + AGAIN - 1);
+}
+
+TEST_F(Tuner, TakesAnotherWayThatIsFasterInTwoLooks)
+{
+    trial.run(FIRST + LOOK, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 0u);
+    EXPECT_EQ(trial.calls[1], 6);
+    trial.run(LOOK, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[0], FIRST + 6 + 1 + 6);
+    trial.run(AGAIN - 2, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[1], 12 + 1 + AGAIN - 2);
+}
+
+TEST_F(Tuner, IsNotMisledByALookThatWasDisturbed)
+{
+    for (unsigned rival : {1, 2}) {
+        trial.run(FIRST, 1000, 1100, 1200);
+        trial.run(LOOK, 1300, rival == 1 ? 1100 : 1200, 1150);
+        trial.run(LOOK, 1000, 1100, 1200);
+        EXPECT_EQ(trial.last, 0u);
+        trial.run(AGAIN - 1, 1000, 1100, 1200);
+        EXPECT_EQ(trial.calls[1], 12) << "it did not settle";
+        tuner_start(0);
+        trial = Trial();
+    }
+}
+
+TEST_F(Tuner, StaysWhereTwoLooksNameTwoOthers)
+{
+    trial.run(FIRST + LOOK, 1000, 900, 1100);
+    trial.run(LOOK, 1000, 1100, 900);
+    EXPECT_EQ(trial.last, 0u);
     trial.run(AGAIN - 1, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[1], 6 + AGAIN - 1);
+    EXPECT_EQ(trial.calls[0], FIRST + 2 * (6 + 1) + AGAIN - 1);
+    trial.run(LOOK, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 0u) << "the next look has to be told the same twice again";
+    trial.run(LOOK, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
 }
 
 TEST_F(Tuner, TriesForLongCallsWhatIsForThese)
@@ -52,14 +91,14 @@ TEST_F(Tuner, TriesForLongCallsWhatIsForThese)
     trial.run(FIRST + TRIES + 6, 1000, 900, 1100, 800);
     EXPECT_EQ(trial.calls[0], FIRST + 6);
     EXPECT_EQ(trial.calls[3], 6);
-    trial.run(1, 1000, 900, 1100, 800);
+    trial.run(1 + LOOK + 6, 1000, 900, 1100, 800);
     EXPECT_EQ(trial.last, 1u) << "what it costs later counts";
 }
 
 TEST_F(Tuner, TakesWhatIsFasterByMoreThanItCostsLater)
 {
     trial.bytes = TUNER_LONG;
-    trial.run(FIRST + TRIES + 6 + 1, 1000, 1000, 1000, 650);
+    trial.run(FIRST + 2 * (LOOK + 6), 1000, 1000, 1000, 650);
     EXPECT_EQ(trial.last, 3u);
 }
 
@@ -75,9 +114,9 @@ TEST_F(Tuner, TriesNothingWhereThereIsOneWay)
 TEST_F(Tuner, ChoosesFromWhatIsAllowed)
 {
     tuner_start(1 << 1 | 1 << 2);
-    trial.run(TRIES, 1, 1000, 900);
+    trial.run(2 * (LOOK - 6), 1, 1000, 900);
     EXPECT_EQ(trial.calls[0], 0);
-    EXPECT_EQ(trial.calls[1], 6);
+    EXPECT_EQ(trial.calls[1], 6 + 1 + 6);
     EXPECT_EQ(trial.last, 2u);
 }
 
@@ -91,9 +130,10 @@ TEST_F(Tuner, GivesUpAWayThatIsMuchSlowerAfterTwoCalls)
 
 TEST_F(Tuner, GivesUpTheFirstWayWhereAnotherIsMuchFaster)
 {
-    trial.run(FIRST + TRIES, 1000, 1100, 100);
+    trial.run(FIRST + TRIES - 2, 1000, 1100, 100);
     EXPECT_EQ(trial.calls[0], FIRST + 3 + 2);
     EXPECT_EQ(trial.calls[1], 3 + 2);
+    trial.run(1 + LOOK, 1000, 1100, 100);
     EXPECT_EQ(trial.last, 2u);
 }
 
@@ -103,27 +143,30 @@ TEST_F(Tuner, IsNotMisledByOneCallThatWasDisturbed)
     trial.run(1, 1000, 9000, 1100);
     trial.run(1, 1000, 500, 1100);
     trial.run(1, 1000, 9000, 1100);
-    trial.run(TRIES, 1000, 500, 1100);
+    trial.run(TRIES + LOOK, 1000, 500, 1100);
     EXPECT_EQ(trial.last, 1u);
 }
 
 TEST_F(Tuner, IsNotMisledByATurnThatWasGoodOnce)
 {
-    trial.run(FIRST + TRIES / 2, 500, 600, 700);
-    trial.run(TRIES / 2 + 1, 650, 600, 700);
+    trial.run(FIRST, 500, 600, 700);
+    for (int look = 0; look < 2; look++) {
+        trial.run(TRIES / 2, 500, 600, 700);
+        trial.run(TRIES / 2 + 1, 650, 600, 700);
+    }
     EXPECT_EQ(trial.last, 1u);
 }
 
 TEST_F(Tuner, LooksAgainEverLessOften)
 {
-    int tried = FIRST;
+    int tried = 0;
 
-    trial.run(FIRST, 1000, 900, 1100);
+    trial.run(FIRST, 900, 1000, 1100);
     for (int patience : {1024, 4096, 16384, 65536, 65536, 0}) {
-        trial.run(TRIES, 1000, 900, 1100);
-        EXPECT_EQ(trial.calls[0], tried += 6) << "not again before the next " << patience;
-        trial.run(patience, 1000, 900, 1100);
-        EXPECT_EQ(trial.calls[0], tried) << "after less than " << patience << " calls";
+        trial.run(TRIES, 900, 1000, 1100);
+        EXPECT_EQ(trial.calls[1], tried += 6) << "not again before the next " << patience;
+        trial.run(patience, 900, 1000, 1100);
+        EXPECT_EQ(trial.calls[1], tried) << "after less than " << patience << " calls";
     }
 }
 
@@ -131,8 +174,9 @@ TEST_F(Tuner, LooksAgainAtWhatItHasGivenUp)
 {
     trial.run(FIRST + 6 + 2 + 2 + AGAIN, 1000, 9000, 9000);
     EXPECT_EQ(trial.calls[2], 2);
-    trial.run(TRIES, 1000, 9000, 10);
+    trial.run(TRIES - 5, 1000, 9000, 10);
     EXPECT_EQ(trial.calls[1], 2 + 2);
+    trial.run(LOOK, 1000, 9000, 10);
     EXPECT_EQ(trial.last, 2u);
 }
 
