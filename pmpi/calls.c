@@ -274,7 +274,7 @@ void collx_calls_begin(struct collx_comm *comm)
         return;
     }
     /* Another job may have said otherwise. */
-    const bool ours = first_ask != COLLX_WARMUP_EARLY && collx_world_has(comm);
+    const bool ours = first_ask != COLLX_WARMUP_EARLY && collx_world_has(comm, NULL);
     comm->ask_at = ours ? first_ask : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->ask_at ? warm_barrier : set_up_barrier;
     comm->slot[COLLX_BCAST].run = comm->ask_at ? warm_bcast : set_up_bcast;

@@ -279,7 +279,7 @@ int collx_world_rank(const struct collx_comm *comm)
     return rank;
 }
 
-bool collx_world_has(const struct collx_comm *comm)
+bool collx_world_has(const struct collx_comm *comm, int *there)
 {
     enum { SOME = 64 };
     MPI_Group world, group;
@@ -299,6 +299,8 @@ bool collx_world_has(const struct collx_comm *comm)
         all = !pmpi.Group_translate_ranks(group, count, from, world, to);
         for (int i = 0; i < count; i++)
             all = all && to[i] != MPI_UNDEFINED;
+        if (there)
+            memcpy(&there[done], to, (size_t)count * sizeof to[0]);
         done += count;
     }
     pmpi.Group_free(&group);

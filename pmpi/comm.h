@@ -66,6 +66,8 @@ struct collx_comm {
     size_t segment_size;
     MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
+    int tag;  /* of those of this communicator */
+    int *ear; /* [size]: each rank's in `messages`; NULL: that is this communicator's own */
     int requests;
     MPI_Request *request;            /* [requests], of the messages on their way */
     struct collx_net *rma;           /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
@@ -135,8 +137,9 @@ void collx_comm_name(struct collx_comm *comm);
 int collx_world_rank(const struct collx_comm *comm);
 
 /* Whether all ranks of `comm` are of this process's MPI_COMM_WORLD; the same on all of them.  Not
- * if some have been started by MPI_Comm_spawn since, or have come by MPI_Comm_connect.  Local. */
-bool collx_world_has(const struct collx_comm *comm);
+ * if some have been started by MPI_Comm_spawn since, or have come by MPI_Comm_connect.  `there`
+ * gets, if it is not NULL, what they are there: [size].  Local. */
+bool collx_world_has(const struct collx_comm *comm, int *there);
 
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
  * communicators is freed with them. */

@@ -2,39 +2,106 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pmpi/agree.h"
+#include "pmpi/lifetime.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TAG = 0, POLLS = 64 };
+enum { POLLS = 64 };
+
+/* That of all processes of MPI_COMM_WORLD, until it ends. */
+static MPI_Comm shared;
+static bool has_shared;
+static atomic_int tags; /* so far, that this process gave to communicators whose rank 0 it is */
 
 /* While MPI_Finalize deletes what hangs on communicators, none must be freed any more.  Of the
  * thread that called it: another one may have a session. */
 static _Thread_local bool ending;
 
-int collx_messages_open(struct collx_comm *comm)
+/* With the ranks of `comm`, in the same order. */
+static int make_like(MPI_Comm comm, MPI_Comm *made)
 {
     MPI_Errhandler handler;
     MPI_Group group;
+    int error = collx_comm_hush(comm, &handler);
 
-    if (comm->has_messages)
-        return MPI_SUCCESS;
-    int error = collx_comm_hush(comm->comm, &handler);
     if (error)
         return error;
-    error = pmpi.Comm_group(comm->comm, &group);
+    error = pmpi.Comm_group(comm, &group);
     if (!error) {
-        error = pmpi.Comm_create(comm->comm, group, &comm->messages);
+        error = pmpi.Comm_create(comm, group, made);
         pmpi.Group_free(&group);
     }
-    collx_comm_unhush(comm->comm, &handler);
-    if (error)
+    collx_comm_unhush(comm, &handler);
+    if (!error)
+        pmpi.Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+    return error;
+}
+
+void collx_messages_begin(void)
+{
+    has_shared = !make_like(MPI_COMM_WORLD, &shared);
+}
+
+/* Unlike that of any other communicator that shares it: no two processes give the same ones.  -1:
+ * there is none left. */
+static int new_tag(void)
+{
+    int size, rank, found = 0, *most = NULL;
+
+    pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
+    pmpi.Comm_size(MPI_COMM_WORLD, &size);
+    pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
+    const int64_t tag = rank + (int64_t)size * atomic_fetch_add(&tags, 1);
+    return found && tag <= *most ? (int)tag : -1;
+}
+
+/* What all ranks tell; all are combined by bitwise or. */
+struct told {
+    uint64_t cannot;
+    uint64_t tag; /* from rank 0 */
+};
+enum { TOLD_WORDS = sizeof(struct told) / sizeof(uint64_t) };
+
+/* Take part in the one of all, if all ranks can; else comm->ear stays NULL.  0 or an MPI error. */
+static int share(struct collx_comm *comm)
+{
+    struct told told = {0};
+    int *ear = malloc((size_t)comm->size * sizeof *ear);
+    /* It ends with MPI_COMM_WORLD, and a session's communicator may not. */
+    bool can = ear && has_shared && !atomic_load(&collx_sessions) && collx_world_has(comm, ear);
+
+    if (can && comm->rank == 0) {
+        const int tag = new_tag();
+        can = tag >= 0;
+        told.tag = can ? (uint64_t)tag : 0;
+    }
+    told.cannot = !can;
+    int error = collx_agree_any(comm, (uint64_t *)&told, TOLD_WORDS);
+    if (error || told.cannot) {
+        free(ear);
         return error;
-    pmpi.Comm_set_errhandler(comm->messages, MPI_ERRORS_RETURN);
-    comm->has_messages = true;
+    }
+    comm->messages = shared;
+    comm->tag = (int)told.tag;
+    comm->ear = ear;
     return MPI_SUCCESS;
+}
+
+int collx_messages_open(struct collx_comm *comm)
+{
+    if (comm->has_messages)
+        return MPI_SUCCESS;
+    int error = share(comm);
+    if (!error && !comm->ear) {
+        comm->tag = 0;
+        error = make_like(comm->comm, &comm->messages);
+    }
+    comm->has_messages = !error;
+    return error;
 }
 
 int collx_messages_listen(void *ctx, int messages)
@@ -104,12 +171,14 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
 
 static int post(struct collx_comm *comm, const struct collx_message *message, MPI_Request *request)
 {
+    const int rank = comm->ear ? comm->ear[message->rank] : message->rank;
+
     *request = MPI_REQUEST_NULL;
     if (message->sends)
-        return pmpi.Isend(message->data, (int)message->bytes, MPI_BYTE, message->rank, TAG,
+        return pmpi.Isend(message->data, (int)message->bytes, MPI_BYTE, rank, comm->tag,
                           comm->messages, request);
-    return pmpi.Irecv(message->data, (int)message->bytes, MPI_BYTE, message->rank, TAG,
-                      comm->messages, request);
+    return pmpi.Irecv(message->data, (int)message->bytes, MPI_BYTE, rank, comm->tag, comm->messages,
+                      request);
 }
 
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count)
@@ -128,9 +197,11 @@ int collx_messages_transfer(void *ctx, const struct collx_message *messages, int
 
 void collx_messages_close(struct collx_comm *comm)
 {
-    if (comm->has_messages && !ending)
+    if (comm->has_messages && !comm->ear && !ending)
         pmpi.Comm_free(&comm->messages);
     comm->has_messages = false;
+    free(comm->ear);
+    comm->ear = NULL;
     free(comm->request);
     comm->request = NULL;
     comm->requests = 0;

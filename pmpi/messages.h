@@ -1,15 +1,22 @@
-/* Messages of algorithms, on a communicator of their own that none of the program's can meet.
+/* Messages of algorithms, on a communicator that none of the program's can meet.
  *
- * It has the ranks of the program's communicator, in the same order, and is made during the setup,
- * only where an algorithm listens.  It is no MPI_Comm_dup of it: that would call what a program
- * has hung on its communicator.
+ * There is one for all communicators of MPI_COMM_WORLD's processes, each of which has a tag there.
+ * It is made within MPI_Init, where the policy may need it: later that could wait for what the
+ * program has on its way, which may wait for us (Open MPI makes one communicator after the other),
+ * and MPICH has room for some 2000.  What is not of that world, or may outlive it, gets one of its
+ * own during the setup, where an algorithm listens.
+ *
+ * Neither is an MPI_Comm_dup of the program's: that would call what it has hung there.
  */
 #ifndef COLLX_MESSAGES_H
 #define COLLX_MESSAGES_H
 
 #include "pmpi/comm.h"
 
-/* Make it, into comm->messages, unless it is there.  Collective.  0 or an MPI error; then it may be
+/* MPI_COMM_WORLD has come up: make that of all.  Collective.  Where it fails each gets its own. */
+void collx_messages_begin(void);
+
+/* Have one, in comm->messages, unless it is there.  Collective.  0 or an MPI error; then it may be
  * there on other ranks. */
 int collx_messages_open(struct collx_comm *comm);
 

@@ -24,6 +24,7 @@
     X(Comm_create_group)                                                                           \
     X(Comm_create_keyval)                                                                          \
     X(Comm_free)                                                                                   \
+    X(Comm_get_attr)                                                                               \
     X(Comm_get_errhandler)                                                                         \
     X(Comm_get_name)                                                                               \
     X(Comm_group)                                                                                  \

@@ -103,17 +103,17 @@ static void begin(struct opening *opening, struct told *told)
         told->id = new_id();
 }
 
-static int make_comm(struct collx_net *net, MPI_Comm parent, const int *leaders, int count)
+static int make_comm(struct collx_net *net, const struct collx_comm *comm, const int *leaders,
+                     int count)
 {
-    enum { TAG = 0 };
     MPI_Group all, group;
-    int error = pmpi.Comm_group(parent, &all);
+    int error = pmpi.Comm_group(comm->comm, &all);
 
     if (error)
         return error;
     error = pmpi.Group_incl(all, count, leaders, &group);
     if (!error) {
-        error = pmpi.Comm_create_group(parent, group, TAG, &net->comm);
+        error = pmpi.Comm_create_group(comm->messages, group, comm->tag, &net->comm);
         pmpi.Group_free(&group);
     }
     pmpi.Group_free(&all);
@@ -127,7 +127,7 @@ static int make_comm(struct collx_net *net, MPI_Comm parent, const int *leaders,
 
 static void gather_leaders(struct opening *opening, struct told *told)
 {
-    int error = make_comm(opening->net, opening->comm->messages, opening->leaders, opening->count);
+    int error = make_comm(opening->net, opening->comm, opening->leaders, opening->count);
 
     if (error)
         explain(opening, "MPI_Comm_create_group", error);

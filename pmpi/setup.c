@@ -32,6 +32,7 @@
 #include "pmpi/gpu.h"
 #include "pmpi/lend.h"
 #include "pmpi/lifetime.h"
+#include "pmpi/messages.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
 #include "pmpi/rma.h"
@@ -533,7 +534,8 @@ void collx_comm_teardown(struct collx_comm *comm)
 
 void collx_setup_begin(void)
 {
-    enum { SESSIONS = 1u << 31 };        /* beside the calls: somebody has one open */
+    /* Beside the calls: somebody has a session open; and messages may be needed. */
+    enum { SESSIONS = 1u << 31, SENDS = 1u << 30 };
     static struct collx_policy received; /* nobody may be left without it for want of memory */
     struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
     const struct collx_policy *policy = NULL;
@@ -550,6 +552,7 @@ void collx_setup_begin(void)
             calls = COLLX_WARMUP_CROWD;
 #endif
         collx_setup_report_begin(policy, calls);
+        calls |= collx_policy_sends(policy) ? SENDS : 0;
     }
     /* Who has another version may take it for something else: then all do the usual.  It makes this
      * call all the same, so there is no further word for the size. */
@@ -561,7 +564,9 @@ void collx_setup_begin(void)
     /* A session's communicator may have been used before this call on some ranks, and after it on
      * others: then it must not make a difference. */
     if (!(words[0] & SESSIONS))
-        collx_calls_warm_up((uint32_t)words[0]);
+        collx_calls_warm_up((uint32_t)words[0] & ~SENDS);
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);
+    if (words[0] & SENDS)
+        collx_messages_begin();
 }

@@ -25,6 +25,27 @@ bool collx_policy_orders(const struct collx_policy *policy)
     return orders;
 }
 
+static bool may_send(const char *name)
+{
+    bool may = false;
+
+    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
+        const struct collx_algorithm *algorithm = collx_algorithm_find((enum collx_kind)kind, name);
+        may = may || (algorithm && algorithm->connect);
+    }
+    return may;
+}
+
+bool collx_policy_sends(const struct collx_policy *policy)
+{
+    bool sends = collx_policy_orders(policy);
+
+    for (uint32_t r = 0; r < policy->rules; r++)
+        for (uint32_t i = 0; i < policy->rule[r].uses; i++)
+            sends = sends || may_send(policy->rule[r].use[i].name);
+    return sends;
+}
+
 const struct collx_policy *collx_policy_builtin(void)
 {
     static const struct collx_policy builtin = {

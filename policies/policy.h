@@ -70,6 +70,9 @@ const struct collx_policy *collx_policy_builtin(void);
 /* Whether any of its rules demands an order. */
 bool collx_policy_orders(const struct collx_policy *policy);
 
+/* Whether any of its rules names what may need messages, or demands an order, which may. */
+bool collx_policy_sends(const struct collx_policy *policy);
+
 /* Set the options that the policy asks for, and undo what an earlier one asked for and this one
  * does not; every rank does so for the policy that it was handed.  What the environment has set
  * stays. */

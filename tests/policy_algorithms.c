@@ -25,6 +25,12 @@ static int ports(const struct collx_facts *facts, const struct collx_args *args,
     return COLLX_EUNFIT;
 }
 
+static int connect_nothing(struct collx_team *team, struct collx_slot *slot, char *why, size_t size)
+{
+    (void)team, (void)slot, (void)why, (void)size;
+    return 0;
+}
+
 static bool small_elements(const void *state, const struct collx_call *call)
 {
     (void)state;
@@ -60,7 +66,11 @@ static const struct collx_algorithm all[] = {
      .rank_order = true,
      .takes = small_elements,
      .params = shm_params},
-    {.name = "nx", .kind = COLLX_BARRIER, .query = ports, .params = nx_barrier_params},
+    {.name = "nx",
+     .kind = COLLX_BARRIER,
+     .query = ports,
+     .params = nx_barrier_params,
+     .connect = connect_nothing},
     {.name = "nx", .kind = COLLX_ALLREDUCE, .query = ports, .params = nx_params},
     {.name = "tree", .kind = COLLX_BCAST, .query = ports},
     {.name = "ordered", .kind = COLLX_ALLREDUCE, .query = ports, .rank_order = true},

@@ -412,6 +412,29 @@ TEST(PolicyRead, TakesNoTabThatBreaksTheParser)
     EXPECT_EQ(complaint(" - match: { comm:\t?b }\n   use: shm # only that?\n"), "right");
 }
 
+/* For some a communicator is made within MPI_Init. */
+TEST(PolicyRead, TellsWhetherMessagesMayBeNeeded)
+{
+    const struct {
+        const char *rule;
+        bool sends;
+    } cases[] = {
+        {"use: [shm, pmpi]", false},
+        {"use: [pmpi]", false},
+        {"use: [shm, tree, pmpi]", false},
+        {"use: [shm, nx(n=4), pmpi]", true},
+        {"{match: {collective: barrier}, use: [nx, pmpi]}", true},
+        {"{order: rank, use: [shm, pmpi]}", true},
+    };
+
+    EXPECT_FALSE(collx_policy_sends(collx_policy_builtin()));
+    for (const auto &each : cases) {
+        Reading reading = read_text("version: 1\nrules:\n  - " + std::string(each.rule) + "\n");
+        ASSERT_EQ(reading.result, 0) << each.rule << ": " << reading.messages[0];
+        EXPECT_EQ(collx_policy_sends(reading.policy.get()), each.sends) << each.rule;
+    }
+}
+
 TEST(PolicyRead, CountsRules)
 {
     std::string text = "version: 1\nrules:\n";

@@ -156,6 +156,19 @@ def given_back(use):
     return case
 
 
+def on_their_way(rule, route, **env):
+    """Nor may messages wait for communicators of the program's."""
+
+    def case(folder):
+        policy = folder / "policy.yaml"
+        policy.write_text(f"version: 1\nrules:\n  - {rule}\n")
+        result, calls = routes(folder, {"COLLX_POLICY": policy, **env}, "some-on-their-way", ranks=2)
+        good(result).expect_quiet()
+        check(calls.get((route, "policy")), f"nothing was routed: {calls}")
+
+    return case
+
+
 def in_place(folder):
     simple("in-place", expect_route=False)(folder)
     sizes = {}
@@ -380,6 +393,10 @@ main([
     ("what is contributed in place", in_place),
     ("nonblocking collectives that are over in another order", out_of_order),
     ("communicators that are on their way", simple("some-on-their-way", ranks=2)),
+    ("communicators that are on their way, and messages between nodes",
+     on_their_way('use: ["nx(over=p2p)", pmpi]', "nx", COLLX_NODE_SIZE=1)),
+    ("communicators that are on their way, and a demanded order",
+     on_their_way("order: rank\n    use: [shm, pmpi]", "shm")),
     ("what a program has hung on communicators", simple("attributes")),
     ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
