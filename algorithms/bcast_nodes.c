@@ -67,6 +67,8 @@ static void cross(struct bcast *bcast, struct way *way, void *in, size_t in_byte
     if (!count)
         return;
     int error = collx_crossroads_transfer(&bcast->crossroads, bcast->message, count, "Bcast");
+    if (error)
+        collx_mates_tell(&bcast->mates, error);
     way->error = way->error ? way->error : error;
 }
 
@@ -80,6 +82,10 @@ static void write_piece(struct bcast *bcast, struct way *way, uint64_t e, unsign
         else
             memset(slot, 0, bytes);
     }
+    /* A leader passes on what has been released: what goes wrong then all hear with a later piece.
+     */
+    if (!way->error)
+        way->error = collx_mates_told(&bcast->mates);
     collx_mates_release(&bcast->mates, e, way->error);
     if (way->parent >= 0 && at && slot != at)
         memcpy(at, slot, bytes);

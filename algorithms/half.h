@@ -1,7 +1,8 @@
 /* Floating-point numbers of 16 bits, as bits: binary16 (f16) and the upper half of a float (bf16).
  *
  * Written without branches, so that the compiler makes vector instructions of them on every CPU,
- * and without denormal operands, which a program may have told the CPU to take for zero.
+ * and, of f16, without denormal operands, which a program may have told the CPU to take for zero.
+ * Those of bf16 are a float's own.
  */
 #ifndef COLLX_HALF_H
 #define COLLX_HALF_H

@@ -51,6 +51,20 @@ static inline void collx_mates_arrive(struct collx_mates *mates, uint64_t value)
     collx_flag_post(mates->team, &mates->flags->arrived[mates->index], value);
 }
 
+/* Of the leader: what is wrong between the nodes from now on.  Relaxed, as where it is read: a
+ * moment later is early enough, and nothing else depends on it. */
+static inline void collx_mates_tell(struct collx_mates *mates, int error)
+{
+    __atomic_store_n((int *)(void *)mates->flags->arrived[0].payload, error, __ATOMIC_RELAXED);
+}
+
+/* What the leader has told; 0: nothing. */
+static inline int collx_mates_told(const struct collx_mates *mates)
+{
+    return __atomic_load_n((const int *)(const void *)mates->flags->arrived[0].payload,
+                           __ATOMIC_RELAXED);
+}
+
 /* Until all others have arrived at `value`. */
 void collx_mates_await(struct collx_mates *mates, uint64_t value);
 

@@ -142,8 +142,10 @@ class OnWays : public testing::TestWithParam<Case>
 };
 
 /* The node of rank 2 dies after 20 calls that were right (0).  The other one finds out, all its
- * ranks, again and again, and can end what it has. */
-inline void expect_dead_node_is_error(const Form &form, const std::function<int(Rank &)> &call)
+ * ranks, again and again, and can end what it has; after so many `late` calls which may be right,
+ * where not all ranks wait for the other node. */
+inline void expect_dead_node_is_error(const Form &form, const std::function<int(Rank &)> &call,
+                                      int late = 0)
 {
     Folder folder;
     Environment environment({{"COLLX_SISCI_LIBRARY", COLLX_TEST_SISCI},
@@ -161,6 +163,9 @@ inline void expect_dead_node_is_error(const Form &form, const std::function<int(
                                          raise(SIGKILL);
                                      self.abandoned = true;
                                      usleep(20000);
+                                     for (int round = 0; round < late; round++)
+                                         if (int error = call(self); error && error != UNREACHABLE)
+                                             return std::string("a late error");
                                      for (int round = 0; round < 3; round++)
                                          if (call(self) != UNREACHABLE)
                                              return std::string("a call with the dead");
