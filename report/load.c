@@ -220,16 +220,24 @@ static void drop_doubles(struct collx_summary *summary)
     }
 }
 
-static void report_missing(struct collx_summary *summary)
+static int largest_world(const struct collx_collector *collector)
 {
-    const struct collx_collector *collector = summary->collector;
-    int size = 0, expected = 0, missing = 0;
-    char list[160] = "";
-    size_t length = 0;
+    int size = 0;
 
     for (uint32_t i = 0; i < collector->files_count; i++)
         if (collector->files[i].trace->header.world_size > size)
             size = collector->files[i].trace->header.world_size;
+    return size;
+}
+
+static void report_missing(struct collx_summary *summary)
+{
+    const struct collx_collector *collector = summary->collector;
+    const int size = largest_world(collector);
+    int expected = 0, missing = 0;
+    char list[160] = "";
+    size_t length = 0;
+
     for (uint32_t i = 0; i <= collector->files_count; i++) {
         int rank = i < collector->files_count ? collector->files[i].trace->header.world_rank : size;
         if (rank < 0)
@@ -253,6 +261,12 @@ static void report_missing(struct collx_summary *summary)
                           missing > 1 ? "s" : "", list);
 }
 
+/* A process that does not see the whole of /proc knows no boot id. */
+static bool same_node(const struct collx_trace_header *a, const struct collx_trace_header *b)
+{
+    return strcmp(a->boot_id, b->boot_id) == 0 && (*a->boot_id || strcmp(a->host, b->host) == 0);
+}
+
 /* Ranks of a node share a clock, so they get the same shift: what its first file says. */
 static void align_clocks(struct collx_summary *summary)
 {
@@ -262,7 +276,7 @@ static void align_clocks(struct collx_summary *summary)
         struct collx_file *file = &collector->files[i];
         const struct collx_trace_header *header = &file->trace->header;
         uint32_t j = 0;
-        while (j < i && strcmp(collector->files[j].trace->header.boot_id, header->boot_id))
+        while (j < i && !same_node(&collector->files[j].trace->header, header))
             j++;
         summary->nodes += i == j;
         file->shift = i == j ? (int64_t)header->start_realtime_ns - (int64_t)header->start_ns
@@ -485,13 +499,15 @@ int collx_load(struct collx_summary *summary, const char *path,
     summary->ranks_count = collector->files_count;
     summary->ranks = calloc(summary->ranks_count, sizeof *summary->ranks);
     error = summary->ranks ? 0 : -ENOMEM;
+    /* Those without a rank come behind all that there could be. */
+    int number = largest_world(collector);
     for (uint32_t i = 0; !error && i < collector->files_count; i++) {
         struct collx_file *file = &collector->files[i];
         const struct collx_trace *trace = file->trace;
         summary->damaged |= trace->invalid > 0;
         summary->ranks[i].trace = trace;
         summary->ranks[i].number =
-            trace->header.world_rank >= 0 ? trace->header.world_rank : (int)i;
+            trace->header.world_rank >= 0 ? trace->header.world_rank : number++;
         summary->ranks[i].run_ns = collx_trace_end_ns(trace) - trace->header.start_ns;
         summary->run_ns += summary->ranks[i].run_ns;
         error = number_comms(collector, i);

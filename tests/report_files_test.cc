@@ -54,6 +54,45 @@ TEST(Report, MixedUpFiles)
     EXPECT_NE(run.out.find("no trace of ranks 0–3, 5–7"), std::string::npos) << run.out;
 }
 
+// A process that was traced before MPI_Init has no rank in its file.
+TEST(Report, NoTwoRanksHaveOneNumber)
+{
+    TraceFolder folder;
+    for (int rank : {1, 2, 3})
+        record(folder, rank, 4, [] {});
+    EXPECT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, -1, 0);
+                  char why[512] = "";
+                  ASSERT_EQ(collx_recorder.open(&setup, why, sizeof why), 0) << why;
+              }),
+              0);
+    std::string out = report(folder, "-f json " + folder.path).out;
+    for (const char *number : {"1", "2", "3", "4"}) {
+        const std::string wanted = std::string("\"rank\": ") + number + ",";
+        size_t at = out.find(wanted);
+        ASSERT_NE(at, std::string::npos) << number << " in:\n" << out;
+        EXPECT_EQ(out.find(wanted, at + 1), std::string::npos) << number << " in:\n" << out;
+    }
+}
+
+// Where the boot id cannot be read, nodes are told apart by their names.
+TEST(Report, NodesWithoutABootId)
+{
+    TraceFolder folder;
+    for (int rank : {0, 1, 2}) {
+        record(folder, rank, 3, [] {});
+        std::string bytes = slurp(folder.file(rank));
+        collx_trace_header header;
+        memcpy(&header, bytes.data(), sizeof header);
+        memset(header.boot_id, 0, sizeof header.boot_id);
+        snprintf(header.host, sizeof header.host, "node%d", rank / 2);
+        memcpy(bytes.data(), &header, sizeof header);
+        std::ofstream(folder.file(rank), std::ios::binary) << bytes;
+    }
+    Result run = report(folder, folder.path);
+    EXPECT_NE(run.out.find("3 ranks on 2 nodes"), std::string::npos) << run.out << run.err;
+}
+
 // What the user has started is shown, not what that has.
 TEST(Report, JobThatSpawns)
 {

@@ -72,6 +72,25 @@ TEST(TraceReader, EventsOfAnotherTimeAreNotBelieved)
     EXPECT_EQ(events(1000, 2001, 0), 1u) << "the run has not ended";
 }
 
+// A run's end is known from the first look; events after it would take more than all of its time.
+TEST(TraceReader, WhatIsWrittenMeanwhileIsLeftAlone)
+{
+    TraceFolder folder;
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 2));
+                  uint32_t comm = trace_comm(1, 0, 2, "");
+                  barrier_now(comm, 0);
+                  Trace trace = open_trace(folder.file(0));
+                  barrier_now(comm, 1);
+                  EXPECT_EQ(trace->events, 1u);
+                  unsigned events = 0;
+                  while (collx_trace_next(trace.get(), nullptr))
+                      events++;
+                  EXPECT_EQ(events, 1u);
+              }),
+              0);
+}
+
 TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
 {
     TraceFolder folder;

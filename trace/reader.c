@@ -165,17 +165,23 @@ static const struct collx_trace_record *get(struct collx_trace *trace, uint64_t 
     return &trace->piece[number - trace->piece_first];
 }
 
-/* One look at every record: read the definitions, count the rest. */
+/* One look at every record: read the definitions, count the rest.  What is written after it nobody
+ * looks at: the next look would find events later than the end of the run. */
 static bool survey(struct collx_trace *trace)
 {
     struct strings strings = {0};
+    uint64_t records = 0;
     const struct collx_trace_record *record;
     bool enough = reach(&trace->comms, &trace->comms_count, 0, sizeof *trace->comms) &&
                   reach(&trace->sites, &trace->sites_count, 0, sizeof *trace->sites) &&
                   reach(&trace->modules, &trace->modules_count, 0, sizeof *trace->modules);
 
     for (uint64_t i = 0; enough && i < trace->records && (record = get(trace, i)); i++) {
-        switch (collx_trace_tag(record)) {
+        const unsigned tag = collx_trace_tag(record);
+
+        if (tag != COLLX_TRACE_NOTHING)
+            records = i + 1;
+        switch (tag) {
         case COLLX_TRACE_NOTHING:
         case COLLX_TRACE_COMPLETION:
             break;
@@ -194,6 +200,7 @@ static bool survey(struct collx_trace *trace)
         }
     }
 
+    trace->records = records;
     /* Numbers that were skipped are what nothing is known of. */
     for (uint32_t i = 0; enough && i < trace->comms_count; i++)
         enough = trace->comms[i].name || set_text(&trace->comms[i].name, "");
