@@ -1,5 +1,8 @@
 #include "report/symbols.h"
 
+#include "base/log.h"
+
+#include <ctype.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,7 +105,34 @@ static Dwfl_Module *module_of(struct collx_symbols *symbols, uint32_t number)
     return module->dwfl = found;
 }
 
-/* A name as people write it: without the parameters that C++ puts into it. */
+/* "operator<" and "operator()" open nothing. */
+static char *past_operator(const char *name, char *at)
+{
+    static const char word[] = "operator";
+
+    if (strncmp(at, word, sizeof word - 1) ||
+        (at > name && (isalnum((unsigned char)at[-1]) || at[-1] == '_')))
+        return at;
+    at += sizeof word - 1;
+    return at + (strncmp(at, "()", 2) ? strspn(at, "<=>-") : 2);
+}
+
+/* Behind what `at` opens, and what says more of a function. */
+static char *past_parameters(char *at)
+{
+    static const char more[] = " const";
+    int depth = 0;
+
+    do {
+        depth += *at == '(';
+        depth -= *at == ')';
+        at += *at != 0;
+    } while (depth && *at);
+    return at + (strncmp(at, more, sizeof more - 1) ? 0 : sizeof more - 1);
+}
+
+/* A name as people write it: without the parameters that C++ puts into it.  Not those of a function
+ * that a lambda is in, nor those of the lambda, which tell it from others. */
 static char *readable(const char *name)
 {
     int status;
@@ -112,14 +142,18 @@ static char *readable(const char *name)
         return strdup(name);
     int depth = 0;
     for (char *at = plain; *at; at++) {
-        depth += *at == '<';
-        depth -= *at == '>' && depth;
-        /* "operator()" and "(anonymous namespace)" are names, too. */
-        if (*at == '(' && !depth && at != plain && strncmp(at, "(anonymous", 10) &&
-            !(at - plain >= 8 && !strncmp(at - 8, "operator()", 10))) {
-            *at = 0;
-            break;
+        at = past_operator(plain, at);
+        depth += *at == '<' || *at == '{';
+        depth -= (*at == '>' || *at == '}') && depth;
+        if (*at == '(' && !depth) {
+            char *end = past_parameters(at);
+            if (strncmp(end, "::", 2))
+                *at = 0;
+            else
+                at = end;
         }
+        if (!*at)
+            break;
     }
     return plain;
 }
@@ -145,13 +179,17 @@ struct collx_symbol collx_symbols_find(struct collx_symbols *symbols, uint32_t n
     /* The call is the instruction before the one that it returns to. */
     GElf_Addr address = from->offset - 1 + bias;
     const char *name = dwfl_module_addrname(module, address);
-    if (name)
-        site->symbol.function = site->function = readable(name);
+    if (name && (site->function = readable(name))) {
+        collx_text_clean(site->function, '?');
+        site->symbol.function = site->function;
+    }
     Dwfl_Line *line = dwfl_module_getsrc(module, address);
     const char *file =
         line ? dwfl_lineinfo(line, NULL, &site->symbol.line, NULL, NULL, NULL) : NULL;
-    if (file)
-        site->symbol.file = site->file = strdup(file);
+    if (file && (site->file = strdup(file))) {
+        collx_text_clean(site->file, '?');
+        site->symbol.file = site->file;
+    }
     if (!site->symbol.file)
         site->symbol.line = 0;
     return site->symbol;

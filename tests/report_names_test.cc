@@ -97,6 +97,51 @@ TEST(Report, ACallIsBeforeWhereItReturns)
     EXPECT_EQ(rows[0]["function"], "ends_in_a_call");
 }
 
+__attribute__((noinline)) static void *here()
+{
+    return __builtin_extract_return_addr(__builtin_return_address(0));
+}
+
+/* What follows the call keeps it from being the function's last act. */
+#define NAMED                                                                                      \
+    {                                                                                              \
+        void *at = here();                                                                         \
+        __asm__ volatile("" : "+r"(at));                                                           \
+        return at;                                                                                 \
+    }
+
+struct Key {
+};
+__attribute__((noinline)) static void *operator<(Key, Key) NAMED
+    __attribute__((noinline)) static void *
+    operator<<(Key, int) NAMED template <class T>
+    __attribute__((noinline)) static void *of_type(T) NAMED
+
+    __attribute__((noinline)) static void *in_lambda(int)
+{
+    auto lambda = [](long) __attribute__((noinline)) NAMED;
+    void *at = lambda(1);
+    __asm__ volatile("" : "+r"(at));
+    return at;
+}
+
+static void *in_a_strange_file(); // the last here
+
+TEST(Report, NamesOfCxx)
+{
+    TraceFolder folder;
+    record(folder, 0, 1, [] {
+        uint32_t world = trace_comm(1, 0, 1, "MPI_COMM_WORLD"), call = 0;
+        for (void *at : {Key() < Key(), Key() << 1, of_type(1), in_lambda(1), in_a_strange_file()})
+            trace_event(COLLX_BARRIER, world, call++, start_ns, start_ns + 10, 0,
+                        collx_recorder.site(at));
+    });
+    std::string out = report(folder, "-f csv --by site " + folder.path).out;
+    for (const char *name : {"::operator<,", "::operator<<,", "of_type<int>,",
+                             "in_lambda(int)::{lambda(long)#1}::operator(),", "as? file.cc"})
+        EXPECT_NE(out.find(name), std::string::npos) << name << " in:\n" << out;
+}
+
 // JSON is UTF-8; what is not has each byte that is none replaced.
 TEST(Report, NamesThatAreNoUtf8)
 {
@@ -180,5 +225,8 @@ TEST(Report, CallSitesGetNamesWithFewFiles)
     ASSERT_EQ(status, 0) << slurp(folder.root + "/err");
     EXPECT_NE(csv(slurp(folder.root + "/out"))[0]["function"], "");
 }
+
+#line 7 "as\033 file.cc"
+__attribute__((noinline)) static void *in_a_strange_file() NAMED
 
 } // namespace
