@@ -7,6 +7,7 @@
 #   collx_configure DIR [OPTION...]   sets up the build folder DIR if need be
 #   collx_build DIR [OPTION...]   does so, and builds
 
+unset CDPATH # cd would say where it went
 collx_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 collx_yes=${CI:-}
 # Numbers have decimal points, whatever the user's locale.
