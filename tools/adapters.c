@@ -4,8 +4,8 @@
 #include "base/mpi_libraries.h"
 #include "hw/place.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,29 +66,37 @@ static void print_adapter(const char *path)
                *here ? here : "yes");
 }
 
+static int is_adapter(const struct dirent *entry)
+{
+    static const char begin[] = "libcollx-", end[] = ".so";
+    /* These lie there as well, and are for every MPI. */
+    static const char *const others[] = {"libcollx-group.so", "libcollx-policy.so",
+                                         COLLX_TOPOLOGY_LIBRARY, "libcollx-trace.so"};
+    const char *name = entry->d_name;
+    const size_t length = strlen(name);
+    bool is = length > sizeof begin + sizeof end && !strncmp(name, begin, sizeof begin - 1) &&
+              !strcmp(name + length - (sizeof end - 1), end);
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        is = is && strcmp(name, others[i]) != 0;
+    return is;
+}
+
 void collx_print_adapters(void)
 {
     const char *folder = collx_library_folder();
-    char pattern[PATH_MAX + 16];
-    unsigned count = 0;
-    glob_t found;
+    struct dirent **found = NULL;
+    const int count = scandir(folder, &found, is_adapter, alphasort);
 
     printf("MPI adapters in %s\n", folder);
-    snprintf(pattern, sizeof pattern, "%s/libcollx-*.so", folder);
-    if (glob(pattern, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++) {
-            /* These lie there as well, and are for every MPI. */
-            if (strstr(found.gl_pathv[i], "/libcollx-group.so") ||
-                strstr(found.gl_pathv[i], "/libcollx-policy.so") ||
-                strstr(found.gl_pathv[i], "/" COLLX_TOPOLOGY_LIBRARY) ||
-                strstr(found.gl_pathv[i], "/libcollx-trace.so"))
-                continue;
-            print_adapter(found.gl_pathv[i]);
-            count++;
-        }
-        globfree(&found);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX + 256];
+        snprintf(path, sizeof path, "%s/%s", folder, found[i]->d_name);
+        print_adapter(path);
+        free(found[i]);
     }
-    if (count == 0)
+    free(found);
+    if (count <= 0)
         printf("  none; programs run as if collx were not there.  Install an MPI library with its\n"
                "  headers and build collx again\n");
 }
