@@ -1,5 +1,6 @@
 #include "base/job.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -85,6 +87,15 @@ uint64_t collx_job_launched(void)
 
     /* MPICH's first: a shell that srun began has the name of that run in its environment. */
     return mix_hydra(&hash) || mix_environment(&hash) ? hash : 0;
+}
+
+uint64_t collx_job_unique(void)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0)
+        number = collx_clock_ns();
+    return number | 1;
 }
 
 /* A program with sessions alone does not say how many processes it has: it is one where no launcher

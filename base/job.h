@@ -10,6 +10,10 @@
  * no launcher tells of itself. */
 uint64_t collx_job_launched(void);
 
+/* A number that nothing else has, not 0: for whoever hands it to the others of a job.  What
+ * launchers tell comes again: a port that is free again, the process numbers of a container. */
+uint64_t collx_job_unique(void);
+
 /* Whether this process has no others in its job, of `world_size` processes, or 0: nobody knows. */
 bool collx_job_alone(int world_size);
 

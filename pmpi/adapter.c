@@ -28,8 +28,7 @@ static void begin(void)
      * it is tried again. */
     collx_self_init(MPI_COMM_SELF);
 #endif
-    collx_setup_begin();
-    collx_trace_begin();
+    collx_trace_begin(collx_setup_begin());
 }
 
 static int init(int *argc, char ***argv)

@@ -156,8 +156,9 @@ bool collx_world_up(void);
 void collx_comm_setup(struct collx_comm *comm, bool due);
 /* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
  * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
- * policy becomes everybody's.  Collective. */
-void collx_setup_begin(void);
+ * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0, where
+ * nobody traces it. */
+uint64_t collx_setup_begin(void);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
  * of nodes where they have windows (pmpi/rma.h).  Twice is once. */
 void collx_comm_teardown(struct collx_comm *comm);

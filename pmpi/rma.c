@@ -1,8 +1,8 @@
 /* A window's life.  What MPI guarantees at each step is in docs/segments.md. */
 #include "pmpi/rma_net.h"
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "hw/shm.h"
 #include "pmpi/agree.h"
 #include "pmpi/lifetime.h"
@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 /* Windows of this process.  The lock is never held across a call into MPI. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -68,16 +67,6 @@ static void explain(struct opening *opening, const char *call, int error)
     snprintf(opening->why, opening->why_size, "%s: %s", call, text);
 }
 
-/* Equal on all leaders once they have agreed, and unlike that of any other window. */
-static uint64_t new_id(void)
-{
-    uint64_t id;
-
-    if (getrandom(&id, sizeof id, GRND_NONBLOCK) < 0)
-        id = collx_clock_ns();
-    return id | 1;
-}
-
 static void begin(struct opening *opening, struct told *told)
 {
     const struct collx_comm *comm = opening->comm;
@@ -100,7 +89,7 @@ static void begin(struct opening *opening, struct told *told)
             "windows need MPI_COMM_WORLD, and that no session is open; over=p2p needs neither");
     told->none = collx_messages_open(opening->comm) || !lasts || (leads && !opening->net);
     if (comm->rank == opening->leaders[0])
-        told->id = new_id();
+        told->id = collx_job_unique();
 }
 
 static int make_comm(struct collx_net *net, const struct collx_comm *comm, const int *leaders,

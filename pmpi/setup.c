@@ -24,6 +24,7 @@
 #include "algorithms/crowd.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "hw/shm.h"
@@ -532,10 +533,10 @@ void collx_comm_teardown(struct collx_comm *comm)
     detach(comm);
 }
 
-void collx_setup_begin(void)
+uint64_t collx_setup_begin(void)
 {
-    /* Beside the calls: somebody has a session open; and messages may be needed. */
-    enum { SESSIONS = 1u << 31, SENDS = 1u << 30 };
+    /* Beside the calls: somebody has a session open; messages may be needed; somebody traces. */
+    enum { SESSIONS = 1u << 31, SENDS = 1u << 30, TRACES = 1u << 29 };
     static struct collx_policy received; /* nobody may be left without it for want of memory */
     struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
     const struct collx_policy *policy = NULL;
@@ -555,18 +556,21 @@ void collx_setup_begin(void)
         calls |= collx_policy_sends(policy) ? SENDS : 0;
     }
     /* Who has another version may take it for something else: then all do the usual.  It makes this
-     * call all the same, so there is no further word for the size. */
+     * call all the same, so there is no further word for anything. */
     const uint64_t version = collx_version();
     uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
     words[0] |= atomic_load(&collx_sessions) ? SESSIONS : 0;
+    words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;
     if (collx_agree_any(&world, words, 3) || words[1] & words[2])
-        return;
+        return 0;
     /* A session's communicator may have been used before this call on some ranks, and after it on
      * others: then it must not make a difference. */
     if (!(words[0] & SESSIONS))
-        collx_calls_warm_up((uint32_t)words[0] & ~SENDS);
+        collx_calls_warm_up((uint32_t)words[0] & ~(SENDS | TRACES));
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);
     if (words[0] & SENDS)
         collx_messages_begin();
+    uint64_t job = collx_job_unique();
+    return words[0] & TRACES && !collx_agree_from_zero(&world, &job, sizeof job) ? job : 0;
 }

@@ -67,12 +67,16 @@ static void report_unwritten(const struct collx_trace_setup *setup, const char *
                setup->dir, why);
 }
 
+/* What all ranks have agreed on; 0: nothing yet. */
+static _Atomic uint64_t agreed_job;
+
 static void open_recorder(void)
 {
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
     struct collx_trace_setup setup = {
         .dir = collx_option_text(COLLX_OPTION_TRACE),
         .limit = (uint64_t)collx_option_number(COLLX_OPTION_TRACE_LIMIT),
+        .job = atomic_load(&agreed_job),
         .start_ns = atomic_load(&began_ns),
         .call_sites = (int)collx_option_number(COLLX_OPTION_TRACE_SITES),
         .world_rank = -1,
@@ -100,11 +104,15 @@ static void open_recorder(void)
         report_unwritten(&setup, why);
 }
 
-void collx_trace_begin(void)
+void collx_trace_begin(uint64_t job)
 {
+    if (job)
+        atomic_store(&agreed_job, job);
     if (*collx_option_text(COLLX_OPTION_TRACE))
         pthread_once(&once, open_recorder);
-    /* After the end of all sessions MPI may begin again. */
+    /* A session's calls may have opened it before; and after the end of all MPI may begin again. */
+    if (recorder && job)
+        recorder->adopt(job);
     if (recorder)
         recorder->reopen();
 }
@@ -125,7 +133,7 @@ static bool recording(uint64_t begin_ns)
 {
     if (!recorder) {
         collx_trace_began(begin_ns);
-        collx_trace_begin();
+        collx_trace_begin(0);
     }
     return recorder;
 }

@@ -10,8 +10,9 @@
  * that loads a library holds the loader's lock, and its constructor may have something to record.
  */
 void collx_trace_load(void);
-/* MPI has been initialised; it has ended, but may begin again. */
-void collx_trace_begin(void);
+/* MPI has been initialised; it has ended, but may begin again.  `job`: collx_setup_begin()'s
+ * number; 0: there is none. */
+void collx_trace_begin(uint64_t job);
 void collx_trace_end(void);
 /* The run began then, if nobody has said so before: a session has been opened, with or without
  * MPI_Init to come. */

@@ -6,8 +6,9 @@ left of what they need."""
 
 import os
 import re
+import shutil
 
-from job import Report, Skip, check, main
+from job import Report, Skip, check, main, run
 from weather import (ALL_PMPI, RANKS, build, collx, good, job, mpi_name, own_mounts, routes,
                      said_once, simple, spoke)
 
@@ -178,6 +179,22 @@ def in_place(folder):
     wanted = {f"MPI_{name}": {(513, 4096)}
               for name in ("Allgatherv", "Gatherv", "Scatterv", "Alltoallv", "Alltoallw")}
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
+
+
+def told_apart(folder):
+    """Launchers tell of two jobs alike, one after the other: a port is free again, a container
+    counts its processes anew."""
+    if mpi_name == "mpich":
+        wrap = ["env", "MPIEXEC_PORT_RANGE=21500:21900"]
+    else:
+        wrap = ["unshare", "-pf", "--mount-proc"]
+        if not shutil.which("unshare") or run([*wrap, "true"]).code:
+            raise Skip("no container can be made here: it takes root, or CAP_SYS_ADMIN")
+    for ranks in 3, 2:
+        routes(folder, ranks=ranks, wrap=wrap)[0].expect_quiet()
+    found = Report(build, folder / "trace").json
+    check(len(found["ranks"]) == 2, f"not the later job alone, of 2 ranks: {found['ranks']}")
+    check(any("of another job" in problem for problem in found["problems"]), found["problems"])
 
 
 def out_of_order(folder):
@@ -392,6 +409,7 @@ main([
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
     ("nonblocking collectives that are over in another order", out_of_order),
+    ("two jobs of which the launcher tells the same", told_apart),
     ("communicators that are on their way", simple("some-on-their-way", ranks=2)),
     ("communicators that are on their way, and messages between nodes",
      on_their_way('use: ["nx(over=p2p)", pmpi]', "nx", COLLX_NODE_SIZE=1)),

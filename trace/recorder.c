@@ -202,6 +202,12 @@ static void put_completion(uint64_t event, uint64_t when_ns)
     collx_trace_writer_put(&writer, &record);
 }
 
+static void adopt_job(uint64_t job)
+{
+    if (is_recording())
+        collx_trace_writer_adopt(&writer, job);
+}
+
 static void close_trace(void)
 {
     if (!is_recording())
@@ -227,6 +233,7 @@ const struct collx_recorder collx_recorder = {
     .comm = put_comm,
     .event = put_event,
     .complete = put_completion,
+    .adopt = adopt_job,
     .close = close_trace,
     .reopen = reopen_trace,
 };

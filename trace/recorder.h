@@ -62,7 +62,7 @@ struct collx_trace_event {
     uint8_t route, reason;     /* index into setup.routes; enum collx_reason */
 };
 
-enum { COLLX_RECORDER_VERSION = 4 };
+enum { COLLX_RECORDER_VERSION = 5 };
 
 struct collx_recorder {
     unsigned version;
@@ -79,6 +79,8 @@ struct collx_recorder {
     uint64_t (*event)(const struct collx_trace_event *event);
     /* A nonblocking collective was seen to be over. */
     void (*complete)(uint64_t event, uint64_t when_ns);
+    /* The ranks have agreed on a job number since open(). */
+    void (*adopt)(uint64_t job);
     /* The run is over (MPI_Finalize).  A file that was never closed is as good. */
     void (*close)(void);
     /* It was not: MPI has begun again, and the same file goes on.  Nothing where it was not closed,

@@ -259,3 +259,10 @@ void collx_trace_writer_resume(struct collx_trace_writer *writer)
     writer->header->end_ns = 0;
     pthread_mutex_unlock(&writer->lock);
 }
+
+void collx_trace_writer_adopt(struct collx_trace_writer *writer, uint64_t job)
+{
+    pthread_mutex_lock(&writer->lock);
+    writer->header->job = job;
+    pthread_mutex_unlock(&writer->lock);
+}

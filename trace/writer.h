@@ -42,4 +42,7 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
 void collx_trace_writer_pause(struct collx_trace_writer *writer, uint64_t end_ns);
 void collx_trace_writer_resume(struct collx_trace_writer *writer);
 
+/* The file is of that job. */
+void collx_trace_writer_adopt(struct collx_trace_writer *writer, uint64_t job);
+
 #endif
