@@ -91,15 +91,28 @@ static int share(struct collx_comm *comm)
     return MPI_SUCCESS;
 }
 
+/* Make one for it alone: all ranks have it then, or none. */
+static int make_own(struct collx_comm *comm)
+{
+    int error = make_like(comm->comm, &comm->messages);
+    uint64_t failed = error != 0;
+    const bool made = !error;
+
+    error = collx_agree_any(comm, &failed, 1);
+    error = error ? error : failed ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    if (error && made)
+        pmpi.Comm_free(&comm->messages);
+    comm->tag = 0;
+    return error;
+}
+
 int collx_messages_open(struct collx_comm *comm)
 {
     if (comm->has_messages)
         return MPI_SUCCESS;
     int error = share(comm);
-    if (!error && !comm->ear) {
-        comm->tag = 0;
-        error = make_like(comm->comm, &comm->messages);
-    }
+    if (!error && !comm->ear)
+        error = make_own(comm);
     comm->has_messages = !error;
     return error;
 }

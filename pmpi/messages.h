@@ -16,8 +16,8 @@
 /* MPI_COMM_WORLD has come up: make that of all.  Collective.  Where it fails each gets its own. */
 void collx_messages_begin(void);
 
-/* Have one, in comm->messages, unless it is there.  Collective.  0 or an MPI error; then it may be
- * there on other ranks. */
+/* Have one, in comm->messages, unless it is there.  Collective.  0; or an MPI error, and no rank
+ * has one. */
 int collx_messages_open(struct collx_comm *comm);
 
 /* struct collx_mpi_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens them.
