@@ -160,6 +160,25 @@ void collx_types_init(void)
     add(MPI_COMPLEX8, COMPLEX, OTHER);
     add(MPI_COMPLEX16, COMPLEX, OTHER);
 
+#ifdef MPI_REAL16
+    add(MPI_REAL16, FLOATING, OTHER);
+#endif
+#ifdef MPI_COMPLEX32
+    add(MPI_COMPLEX32, COMPLEX, OTHER);
+#endif
+#ifdef MPI_LOGICAL1 /* Open MPI */
+    add(MPI_LOGICAL1, LOGICAL, OTHER);
+    add(MPI_LOGICAL2, LOGICAL, OTHER);
+    add(MPI_LOGICAL4, LOGICAL, OTHER);
+    add(MPI_LOGICAL8, LOGICAL, OTHER);
+#endif
+#ifdef MPI_CXX_BOOL
+    add(MPI_CXX_BOOL, LOGICAL, OTHER);
+    add(MPI_CXX_FLOAT_COMPLEX, COMPLEX, OTHER);
+    add(MPI_CXX_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_CXX_LONG_DOUBLE_COMPLEX, COMPLEX, OTHER);
+#endif
+
 #ifdef MPIX_C_FLOAT16 /* MPICH, and Open MPI's extension */
     add(MPIX_C_FLOAT16, FLOATING, FLOAT16);
 #endif
