@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "pmpi/calls.h"
+#include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
@@ -204,7 +205,8 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
 
     /* Where a handler of the program's has been told of an error, MPICH 5 returns success, so a
      * call that went well says nothing: it was on a communicator if that has ranks. */
-    if (comm == MPI_COMM_NULL || collx_comm_is_going(comm) || pmpi.Comm_size(comm, &size) || !size)
+    if (comm == MPI_COMM_NULL || collx_comm_is_going(comm) || !collx_is_open() ||
+        pmpi.Comm_size(comm, &size) || !size)
         return &collx_comm_unknown;
     struct collx_comm *state = state_create();
     if (!state)
@@ -310,6 +312,12 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
 
 void collx_comms_finish(void)
 {
+    pthread_mutex_lock(&lock);
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
+    for (unsigned i = 0; i <= table->mask; i++)
+        if (table->entry[i].comm != &collx_comm_unknown)
+            collx_comm_retire(table->entry[i].comm);
+    pthread_mutex_unlock(&lock);
     collx_self_finish();
     /* The last session may take the key with it.  A later one makes its own. */
     pthread_mutex_lock(&key_lock);

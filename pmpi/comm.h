@@ -122,6 +122,9 @@ struct collx_comm *collx_comm_add(MPI_Comm comm);
 void collx_comm_free_install(void);
 /* Whether this thread is freeing that communicator just now. */
 bool collx_comm_is_going(MPI_Comm comm);
+/* All its calls go to the MPI library from now on.  Local, but all its ranks do so between the same
+ * two calls. */
+void collx_comm_retire(struct collx_comm *state);
 
 /* Until unhush(), errors on the program's communicator come back to us: an MPI that has no
  * communicator left for us must not end the program for it.  Those of other threads come back to
@@ -142,7 +145,8 @@ int collx_world_rank(const struct collx_comm *comm);
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
- * communicators is freed with them. */
+ * communicators is freed with them; what calls collectives then, as callbacks of MPI_COMM_WORLD
+ * do, has them from the MPI library. */
 void collx_comms_finish(void);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);
@@ -156,8 +160,8 @@ bool collx_world_up(void);
 void collx_comm_setup(struct collx_comm *comm, bool due);
 /* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
  * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
- * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0, where
- * nobody traces it. */
+ * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,
+ * where nobody traces it. */
 uint64_t collx_setup_begin(void);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
  * of nodes where they have windows (pmpi/rma.h).  Twice is once. */

@@ -11,16 +11,25 @@
 #include "pmpi/comm.h"
 #include "trace/recorder.h"
 
-/* Of each thread: another one may be making a communicator with the handle that has just become
- * free. */
-static _Thread_local uintptr_t going;
+/* Those that are being freed, the latest first: a callback frees what a library has for the one
+ * that it hangs on, and what hangs on that may still use both.  Of each thread: another one may be
+ * making a communicator with the handle that has just become free. */
+struct going {
+    uintptr_t comm;
+    const struct going *outer;
+};
+static _Thread_local const struct going *going;
 
 bool collx_comm_is_going(MPI_Comm comm)
 {
-    return going && going == (uintptr_t)comm;
+    const struct going *each = going;
+
+    while (each && each->comm != (uintptr_t)comm)
+        each = each->outer;
+    return each;
 }
 
-static void end(struct collx_comm *state)
+void collx_comm_retire(struct collx_comm *state)
 {
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         collx_calls_to_mpi(state, (enum collx_kind)kind, COLLX_REASON_WARMUP);
@@ -30,17 +39,16 @@ static void end(struct collx_comm *state)
 static int let_go(enum collx_entry entry, MPI_Comm *comm)
 {
     int (*real)(MPI_Comm *) = (int (*)(MPI_Comm *))collx_door.real[entry];
-    const uintptr_t before = going; /* a callback frees what a library has for this communicator */
-
     /* Those that cannot be freed are one rank's mistake, which MPI reports. */
     if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
         return real(comm);
     struct collx_comm *state = collx_comm_find(*comm);
     if (state != &collx_comm_unknown)
-        end(state);
-    going = (uintptr_t)*comm;
+        collx_comm_retire(state);
+    const struct going this = {(uintptr_t)*comm, going};
+    going = &this;
     int error = real(comm);
-    going = before;
+    going = this.outer;
     return error;
 }
 

@@ -27,6 +27,14 @@ static bool is_open(void)
     return atomic_load(&collx_sessions) || world == OPEN || (world == UNSEEN && collx_world_up());
 }
 
+bool collx_is_open(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool open = is_open();
+    pthread_mutex_unlock(&lock);
+    return open;
+}
+
 /* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
  * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
 static int world_ends(MPI_Comm comm, int key, void *value, void *extra)

@@ -8,9 +8,13 @@
 #define COLLX_LIFETIME_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Sessions that are open. */
 extern atomic_int collx_sessions;
+
+/* Whether MPI_COMM_WORLD, or a session, can be used, and is not about to end.  Local. */
+bool collx_is_open(void);
 
 /* MPI_Init has gone well, or MPI_Session_init.  Before anything is set up for it.  Local. */
 void collx_world_begun(void);

@@ -181,6 +181,12 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def rare_types(folder):
+    result, calls = routes(folder, case="rare-types")
+    good(result).expect_quiet()
+    check(not calls.get(("pmpi", "bad argument")), f"calls that are right are called wrong: {calls}")
+
+
 def told_apart(folder):
     """Launchers tell of two jobs alike, one after the other: a port is free again, a container
     counts its processes anew."""
@@ -393,6 +399,9 @@ main([
     ("collectives inside MPI_Comm_free, set up at once",
      simple("in-comm-free", env={"COLLX_AT_ONCE": "on"})),
     ("collectives inside MPI_Comm_free, with windows", in_comm_free_with_windows),
+    ("collectives inside the MPI_Comm_free that an MPI_Comm_free calls", simple("in-nested-free")),
+    ("collectives that hang on MPI_COMM_WORLD", simple("on-world")),
+    ("types of C++", rare_types),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a session outlives MPI_COMM_WORLD, with windows", session_outlives_windows),
     ("a session's communicator is used when MPI_COMM_WORLD has gone", session_used_late),
