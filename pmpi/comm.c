@@ -281,19 +281,28 @@ int collx_world_rank(const struct collx_comm *comm)
     return rank;
 }
 
+/* Its processes, as long as MPI_COMM_WORLD or a session can be used. */
+static MPI_Group world;
+static atomic_bool has_world;
+
+void collx_world_keep(void)
+{
+    if (!pmpi.Comm_group(MPI_COMM_WORLD, &world))
+        /* Release: a thread that sees it uses the group. */
+        atomic_store_explicit(&has_world, true, memory_order_release);
+}
+
 bool collx_world_has(const struct collx_comm *comm, int *there)
 {
     enum { SOME = 64 };
-    MPI_Group world, group;
+    MPI_Group group;
     int from[SOME], to[SOME], done = 0;
     bool all = true;
 
-    if (!collx_world_up() || pmpi.Comm_group(MPI_COMM_WORLD, &world))
+    /* Acquire: pairs with the release in collx_world_keep(). */
+    if (!atomic_load_explicit(&has_world, memory_order_acquire) ||
+        pmpi.Comm_group(comm->comm, &group))
         return false;
-    if (pmpi.Comm_group(comm->comm, &group)) {
-        pmpi.Group_free(&world);
-        return false;
-    }
     while (all && done < comm->size) {
         int count = comm->size - done < SOME ? comm->size - done : SOME;
         for (int i = 0; i < count; i++)
@@ -306,7 +315,6 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
         done += count;
     }
     pmpi.Group_free(&group);
-    pmpi.Group_free(&world);
     return all;
 }
 
@@ -319,6 +327,8 @@ void collx_comms_finish(void)
             collx_comm_retire(table->entry[i].comm);
     pthread_mutex_unlock(&lock);
     collx_self_finish();
+    if (atomic_exchange(&has_world, false))
+        pmpi.Group_free(&world);
     /* The last session may take the key with it.  A later one makes its own. */
     pthread_mutex_lock(&key_lock);
     keyval = MPI_KEYVAL_INVALID;

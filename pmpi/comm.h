@@ -139,9 +139,12 @@ void collx_comm_name(struct collx_comm *comm);
 /* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
 int collx_world_rank(const struct collx_comm *comm);
 
-/* Whether all ranks of `comm` are of this process's MPI_COMM_WORLD; the same on all of them.  Not
- * if some have been started by MPI_Comm_spawn since, or have come by MPI_Comm_connect.  `there`
- * gets, if it is not NULL, what they are there: [size].  Local. */
+/* MPI_COMM_WORLD has come up.  Local. */
+void collx_world_keep(void);
+
+/* Whether all ranks of `comm` are of this process's MPI_COMM_WORLD, also when that has ended; the
+ * same on all of them.  Not if some have been started by MPI_Comm_spawn since, or have come by
+ * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size].  Local. */
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on

@@ -54,6 +54,7 @@ void collx_world_begun(void)
 {
     int key;
 
+    collx_world_keep();
     pthread_mutex_lock(&lock);
     world = OPEN;
     pthread_mutex_unlock(&lock);

@@ -72,7 +72,8 @@ static int share(struct collx_comm *comm)
     struct told told = {0};
     int *ear = malloc((size_t)comm->size * sizeof *ear);
     /* It ends with MPI_COMM_WORLD, and a session's communicator may not. */
-    bool can = ear && has_shared && !atomic_load(&collx_sessions) && collx_world_has(comm, ear);
+    bool can = ear && has_shared && collx_world_up() && !atomic_load(&collx_sessions) &&
+               collx_world_has(comm, ear);
 
     if (can && comm->rank == 0) {
         const int tag = new_tag();

@@ -407,6 +407,8 @@ main([
     ("a session's communicator is used when MPI_COMM_WORLD has gone", session_used_late),
     ("a session's communicator is used while MPI_COMM_WORLD comes up",
      simple("session-used-meanwhile", env={"COLLX_AT_ONCE": "on"})),
+    ("a session's communicator is used on one rank when MPI_COMM_WORLD has gone",
+     simple("session-used-in-turns", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
     ("rank 0 alone has a session when MPI_COMM_WORLD comes up",
      simple("session-of-one", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),

@@ -207,6 +207,40 @@ static void session_of_one(void)
     finish();
 }
 
+static MPI_Comm taken_in_turns;
+static sem_t world_gone;
+
+static void *use_in_turns(void *unused)
+{
+    if (rank == 0)
+        sem_wait(&world_gone);
+    for (int i = 0; i < 100; i++)
+        one_round(taken_in_turns, i);
+    return unused;
+}
+
+/* Another thread uses a session's communicator for the first time: before MPI_COMM_WORLD has gone,
+ * and on rank 0 after that. */
+static void session_used_in_turns(void)
+{
+    MPI_Session session;
+    pthread_t thread;
+    int level;
+
+    CHECK(!MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    open_session_with_threads(&session);
+    taken_in_turns = comm_of(session, "collx");
+    CHECK(!pthread_create(&thread, NULL, use_in_turns, NULL));
+    if (rank)
+        usleep(200000);
+    MPI_Finalize();
+    sem_post(&world_gone);
+    CHECK(!pthread_join(thread, NULL));
+    close_session(&session, &taken_in_turns);
+    good();
+}
+
 static MPI_Session slow_session;
 static pthread_t slow_thread;
 static sem_t slow_begun, slow_may_end;
@@ -311,6 +345,7 @@ const struct weather weather_sessions[] = {
     CASE("session-outlives", session_outlives),
     CASE("session-used-late", session_used_late),
     CASE("session-used-meanwhile", session_used_meanwhile),
+    CASE("session-used-in-turns", session_used_in_turns),
     CASE("session-of-one", session_of_one),
     CASE("session-meanwhile", session_meanwhile),
     CASE("init-meanwhile", init_meanwhile),
