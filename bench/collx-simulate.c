@@ -14,6 +14,8 @@
 enum { BARRIERS_MOST = 16, NODES_MOST = 1 << 24 };
 /* Flags of a barrier: some minutes. */
 #define FLAGS_MOST 1e10
+/* Nodes up to which every fan is tried. */
+#define BEST_OF_ALL 256
 /* What else than a number can be asked for as a fan. */
 enum { FAN_DEFAULT = 0, FAN_ALL = -1, FAN_BEST = -2 };
 
@@ -98,8 +100,9 @@ static void refuse_long(const struct collx_pattern *pattern, const char *text, i
     exit(1);
 }
 
-/* The smallest fan for each number of rounds is worth a try, as long as writing and polling that
- * many flags does not take longer than the best barrier.  What there is by default is nearly that.
+/* Every fan is worth a try, as long as writing and polling that many flags does not take longer
+ * than the best barrier; of many nodes, which take long, the smallest for each number of rounds.
+ * What there is by default is nearly that.
  */
 static void find_best(struct result *best, const struct barrier *barrier, int nodes)
 {
@@ -112,7 +115,8 @@ static void find_best(struct result *best, const struct barrier *barrier, int no
     for (init(&smaller.pattern, barrier, nodes, fan, fan); fan >= 2; fan--) {
         result = smaller;
         init(&smaller.pattern, barrier, nodes, fan - 1, fan - 1);
-        bool spared = fan > 2 && smaller.pattern.rounds == result.pattern.rounds;
+        bool spared =
+            nodes > BEST_OF_ALL && fan > 2 && smaller.pattern.rounds == result.pattern.rounds;
         if (spared || least(&result.pattern) > best->cost.us)
             continue;
         refuse_long(&result.pattern, barrier->text, fan);
