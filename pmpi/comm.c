@@ -318,7 +318,7 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
     return all;
 }
 
-void collx_comms_finish(void)
+void collx_comms_retire(void)
 {
     pthread_mutex_lock(&lock);
     struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
@@ -326,6 +326,10 @@ void collx_comms_finish(void)
         if (table->entry[i].comm != &collx_comm_unknown)
             collx_comm_retire(table->entry[i].comm);
     pthread_mutex_unlock(&lock);
+}
+
+void collx_comms_finish(void)
+{
     collx_self_finish();
     if (atomic_exchange(&has_world, false))
         pmpi.Group_free(&world);

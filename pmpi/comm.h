@@ -147,9 +147,12 @@ void collx_world_keep(void);
  * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size].  Local. */
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
+/* MPI_Finalize has deleted what hangs on MPI_COMM_SELF, and no session is open.  What calls
+ * collectives from then on, as callbacks of MPI_COMM_WORLD do, has them from the MPI library.  Each
+ * rank comes by here between the same two of its collectives.  Local. */
+void collx_comms_retire(void);
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
- * communicators is freed with them; what calls collectives then, as callbacks of MPI_COMM_WORLD
- * do, has them from the MPI library. */
+ * communicators is freed with them. */
 void collx_comms_finish(void);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);

@@ -44,8 +44,10 @@ static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
     collx_rma_end();
     pthread_mutex_lock(&lock);
     world = GONE;
-    if (!is_open())
+    if (!is_open()) {
+        collx_comms_retire();
         collx_comms_finish();
+    }
     pthread_mutex_unlock(&lock);
     return MPI_SUCCESS;
 }
