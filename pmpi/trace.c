@@ -110,11 +110,11 @@ void collx_trace_begin(uint64_t job)
         atomic_store(&agreed_job, job);
     if (*collx_option_text(COLLX_OPTION_TRACE))
         pthread_once(&once, open_recorder);
-    /* A session's calls may have opened it before; and after the end of all MPI may begin again. */
-    if (recorder && job)
-        recorder->adopt(job);
+    /* After the end of all sessions MPI may begin again; and one's calls may have opened it. */
     if (recorder)
         recorder->reopen();
+    if (recorder && job)
+        recorder->adopt(job);
 }
 
 void collx_trace_began(uint64_t when_ns)
