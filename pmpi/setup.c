@@ -571,6 +571,8 @@ uint64_t collx_setup_begin(void)
     hand_over(&world, words[0] >> 32, &policy, &received);
     if (words[0] & SENDS)
         collx_messages_begin();
-    uint64_t job = collx_job_unique();
-    return words[0] & TRACES && !collx_agree_from_zero(&world, &job, sizeof job) ? job : 0;
+    if (!(words[0] & TRACES))
+        return 0;
+    uint64_t job = world.rank == 0 ? collx_job_unique() : 0;
+    return collx_agree_from_zero(&world, &job, sizeof job) ? 0 : job;
 }
