@@ -132,4 +132,21 @@ TEST(Trace, SessionsThatAreAloneAreJobsOfTheirOwn)
     EXPECT_EQ(job_of({{"PMIX_NAMESPACE", "1"}}, 0), job_of({{"PMIX_NAMESPACE", "1"}}, 0));
 }
 
+// A session's calls open it before MPI_Init, where the ranks agree on a number.
+TEST(Trace, IsOfTheJobThatTheRanksAgreeOn)
+{
+    TraceFolder folder;
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 2));
+                  barrier_now(trace_comm(1, 0, 2, ""), 0);
+                  collx_recorder.close();
+                  collx_recorder.reopen();
+                  collx_recorder.adopt(0xa9eed);
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    EXPECT_EQ(trace->header.job, 0xa9eedu);
+    EXPECT_EQ(trace->events, 1u);
+}
+
 } // namespace

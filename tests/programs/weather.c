@@ -476,68 +476,6 @@ static void attributes(void)
     CHECK(deletions == 2);
 }
 
-static MPI_Comm outer, inner;
-
-static int uses_outer(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)comm, (void)key, (void)value, (void)extra;
-    return MPI_Barrier(outer);
-}
-
-static int frees_inner(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)comm, (void)key, (void)value, (void)extra;
-    return MPI_Comm_free(&inner);
-}
-
-/* What hangs on a library's communicator, which is freed with the program's, uses the program's. */
-static void in_nested_free(void)
-{
-    enum { MADE = 2 };
-    MPI_Comm made[MADE], freed;
-    int use, release;
-
-    start();
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uses_outer, &use, NULL);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, frees_inner, &release, NULL);
-    MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &freed);
-    MPI_Comm_dup(freed, &inner);
-    MPI_Comm_set_attr(freed, release, NULL);
-    MPI_Comm_set_attr(inner, use, NULL);
-    MPI_Barrier(freed);
-    MPI_Barrier(inner);
-    outer = freed;
-    MPI_Comm_free(&freed);
-    /* One has its handle, and not its ranks. */
-    for (int i = 0; i < MADE; i++)
-        MPI_Comm_dup(MPI_COMM_WORLD, &made[i]);
-    for (int i = 0; i < MADE; i++)
-        rounds(made[i], 5000);
-    for (int i = 0; i < MADE; i++)
-        MPI_Comm_free(&made[i]);
-    finish();
-}
-
-static int late_barrier(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)key, (void)value, (void)extra;
-    if (rank == 0)
-        usleep(200000);
-    return MPI_Barrier(comm);
-}
-
-/* MPI calls that in MPI_Finalize, when it has deleted all that hangs on MPI_COMM_SELF. */
-static void on_world(void)
-{
-    int key;
-
-    start();
-    rounds(MPI_COMM_WORLD, 5000);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_barrier, &key, NULL);
-    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
-    finish();
-}
-
 /* Types that the compilers of an MPI library may have, or not. */
 static void rare_types(void)
 {
@@ -586,8 +524,6 @@ static const struct weather weather_calls[] = {
     {"big-element", big_element},
     {"some-on-their-way", some_on_their_way},
     {"attributes", attributes},
-    {"in-nested-free", in_nested_free},
-    {"on-world", on_world},
     {"rare-types", rare_types},
     {"wide-integers", wide_integers},
     {0},

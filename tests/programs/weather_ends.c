@@ -133,6 +133,68 @@ static void in_comm_free(void)
     finish();
 }
 
+static MPI_Comm outer, inner;
+
+static int uses_outer(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return MPI_Barrier(outer);
+}
+
+static int frees_inner(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return MPI_Comm_free(&inner);
+}
+
+/* What hangs on a library's communicator, which is freed with the program's, uses the program's. */
+static void in_nested_free(void)
+{
+    enum { MADE = 2 };
+    MPI_Comm made[MADE], freed;
+    int use, release;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uses_outer, &use, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, frees_inner, &release, NULL);
+    MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &freed);
+    MPI_Comm_dup(freed, &inner);
+    MPI_Comm_set_attr(freed, release, NULL);
+    MPI_Comm_set_attr(inner, use, NULL);
+    MPI_Barrier(freed);
+    MPI_Barrier(inner);
+    outer = freed;
+    MPI_Comm_free(&freed);
+    /* One has its handle, and not its ranks. */
+    for (int i = 0; i < MADE; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &made[i]);
+    for (int i = 0; i < MADE; i++)
+        rounds(made[i], 5000);
+    for (int i = 0; i < MADE; i++)
+        MPI_Comm_free(&made[i]);
+    finish();
+}
+
+static int late_barrier(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    if (rank == 0)
+        usleep(200000);
+    return MPI_Barrier(comm);
+}
+
+/* MPI calls that in MPI_Finalize, when it has deleted all that hangs on MPI_COMM_SELF. */
+static void on_world(void)
+{
+    int key;
+
+    start();
+    rounds(MPI_COMM_WORLD, 5000);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_barrier, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+    finish();
+}
+
 const struct weather weather_ends[] = {
     {"aborts", aborts},
     {"before-init", before_init},
@@ -142,5 +204,7 @@ const struct weather weather_ends[] = {
     {"no-finalize-late", no_finalize_late},
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
+    {"in-nested-free", in_nested_free},
+    {"on-world", on_world},
     {0},
 };
