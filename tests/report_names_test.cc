@@ -103,23 +103,35 @@ __attribute__((noinline)) static void *here()
 }
 
 /* What follows the call keeps it from being the function's last act. */
-#define NAMED                                                                                      \
-    {                                                                                              \
-        void *at = here();                                                                         \
-        __asm__ volatile("" : "+r"(at));                                                           \
-        return at;                                                                                 \
-    }
+#define BODY                                                                                       \
+    void *at = here();                                                                             \
+    __asm__ volatile("" : "+r"(at));                                                               \
+    return at
 
 struct Key {
 };
-__attribute__((noinline)) static void *operator<(Key, Key) NAMED
-    __attribute__((noinline)) static void *
-    operator<<(Key, int) NAMED template <class T>
-    __attribute__((noinline)) static void *of_type(T) NAMED
 
-    __attribute__((noinline)) static void *in_lambda(int)
+__attribute__((noinline)) static void *operator<(Key, Key)
 {
-    auto lambda = [](long) __attribute__((noinline)) NAMED;
+    BODY;
+}
+
+__attribute__((noinline)) static void *operator<<(Key, int)
+{
+    BODY;
+}
+
+template <class T> __attribute__((noinline)) static void *of_type(T)
+{
+    BODY;
+}
+
+__attribute__((noinline)) static void *in_lambda(int)
+{
+    auto lambda = [](long) __attribute__((noinline))
+    {
+        BODY;
+    };
     void *at = lambda(1);
     __asm__ volatile("" : "+r"(at));
     return at;
@@ -227,6 +239,9 @@ TEST(Report, CallSitesGetNamesWithFewFiles)
 }
 
 #line 7 "as\033 file.cc"
-__attribute__((noinline)) static void *in_a_strange_file() NAMED
+__attribute__((noinline)) static void *in_a_strange_file()
+{
+    BODY;
+}
 
 } // namespace
