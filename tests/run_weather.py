@@ -17,6 +17,13 @@ def shared_memory():
     return {name for name in os.listdir("/dev/shm") if "collx" in name}
 
 
+def policy_of(folder, rule):
+    """A policy of that rule alone."""
+    policy = folder / "policy.yaml"
+    policy.write_text(f"version: 1\nrules:\n  - {rule}\n")
+    return policy
+
+
 def killed(folder):
     before = shared_memory()
     plain = job("killed", with_collx=False)
@@ -131,8 +138,7 @@ def lonely_error_told(folder):
 
 def handler_meanwhile(folder):
     library = build / "tests" / "programs" / f"libmpi.so.handler-meanwhile-{mpi_name}"
-    policy = folder / "policy.yaml"
-    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=p2p)", pmpi]\n')
+    policy = policy_of(folder, 'use: ["nx(over=p2p)", pmpi]')
     result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
                                     "COLLX_NODE_SIZE": 1}, "handler-meanwhile", with_collx=False)
     good(result).expect_quiet()
@@ -144,8 +150,7 @@ def given_back(use):
 
     def case(folder):
         library = build / "tests" / "programs" / f"libmpi.so.given-back-{mpi_name}"
-        policy = folder / "policy.yaml"
-        policy.write_text(f'version: 1\nrules:\n  - use: ["{use}", pmpi]\n')
+        policy = policy_of(folder, f'use: ["{use}", pmpi]')
         result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
                                         "COLLX_NODE_SIZE": 1 if "(" in use else 0,
                                         "COLLX_AT_ONCE": "on"}, "apart", with_collx=False)
@@ -161,8 +166,7 @@ def on_their_way(rule, route, **env):
     """Nor may messages wait for communicators of the program's."""
 
     def case(folder):
-        policy = folder / "policy.yaml"
-        policy.write_text(f"version: 1\nrules:\n  - {rule}\n")
+        policy = policy_of(folder, rule)
         result, calls = routes(folder, {"COLLX_POLICY": policy, **env}, "some-on-their-way", ranks=2)
         good(result).expect_quiet()
         check(calls.get((route, "policy")), f"nothing was routed: {calls}")
@@ -212,8 +216,7 @@ def out_of_order(folder):
 
 
 def in_comm_free_with_windows(folder):
-    policy = folder / "policy.yaml"
-    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
+    policy = policy_of(folder, 'use: ["nx(over=rma)", pmpi]')
     result, calls = routes(folder, {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1}, "in-comm-free")
     good(result).expect_quiet()
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
@@ -221,8 +224,7 @@ def in_comm_free_with_windows(folder):
 
 def session_outlives_windows(folder):
     """Windows end with MPI_COMM_WORLD, so a session's communicator must not count on them."""
-    policy = folder / "policy.yaml"
-    policy.write_text('version: 1\nrules:\n  - use: ["nx(over=rma)", pmpi]\n')
+    policy = policy_of(folder, 'use: ["nx(over=rma)", pmpi]')
     result, calls = routes(folder, {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1,
                                     "COLLX_VERBOSE": 1}, "session-outlives")
     good(result)
@@ -237,8 +239,7 @@ def session_used_late(folder):
 
 
 def big_element_by_nx(folder):
-    policy = folder / "policy.yaml"
-    policy.write_text("version: 1\nrules:\n  - use: [nx, pmpi]\n")
+    policy = policy_of(folder, "use: [nx, pmpi]")
     result, calls = routes(folder, {"COLLX_POLICY": policy}, "big-element", ranks=2, timeout=120)
     good(result).expect_quiet()
     check(calls.get(("nx", "policy")) and calls.get(("pmpi", "not taken")), f"{calls}")
