@@ -105,9 +105,11 @@ bool route_counts(int route, enum collx_kind kind, size_t bytes);
 
 struct round {
     enum state state;
-    double flag;            /* ns, one way; mean of before and after */
-    double bare;            /* ns for everybody to post a flag and see all others' */
-    double copy;            /* ns for a memcpy of so many bytes, on all ranks at once */
+    double flag; /* ns, one way; mean of before and after */
+    double bare; /* ns for everybody to post a flag and see all others' */
+    double copy; /* ns for a memcpy of so many bytes, on all ranks at once */
+    double read; /* ns for a copy of so many bytes that another rank has just written, on all ranks
+                    that receive some at once */
     double ns[ROUTES_MOST]; /* mean of the middle half of the batch, less that of calls of nothing
                                in the same round; < 0: not measured */
 };

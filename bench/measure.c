@@ -1,7 +1,9 @@
 /* The measuring: rounds in which every route has its turn, between two looks at the machine. */
 #include "bench/bench.h"
 
+#include "algorithms/copy.h"
 #include "base/clock.h"
+#include "bench/shared.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,9 +15,10 @@ enum {
     ROW_MOST = 4096,  /* calls one after the other */
 };
 
-/* What a batch calls: a collective, or nothing, or one of the two things that none can do without:
- * a copy by each rank for itself, and an exchange of flags. */
-enum what { COLLECTIVE, NOTHING, COPY, FLAGS };
+/* What a batch calls: a collective, or nothing; a copy by each rank for itself; or one of the two
+ * things that no collective can do without: to copy what another rank has just written, and an
+ * exchange of flags. */
+enum what { COLLECTIVE, NOTHING, COPY, READ, FLAGS };
 
 struct task {
     enum what what;
@@ -26,9 +29,13 @@ struct task {
     char *send, *receive;
     int calls;                /* the same on all ranks: chooses the root */
     bool kept, one_root, row; /* see struct manner */
+    bool past;                /* what is read goes past the caches */
 };
 
 static char *memory[2];
+static char *blocks; /* of each rank one of `block` bytes, which the others read */
+static size_t block;
+static struct collx_copy_ways ways;
 
 static int root_of(const struct task *task)
 {
@@ -55,6 +62,29 @@ static void call(const struct task *task)
     }
 }
 
+/* Whether a rank has what is sent, at first. */
+static bool gives(const struct task *task, int rank)
+{
+    return task->point->kind == COLLX_ALLREDUCE || rank == root_of(task);
+}
+
+static char *block_of(int rank)
+{
+    return blocks + (size_t)rank * block;
+}
+
+/* As fast as can be, for who has nothing else to do. */
+static void read_other(const struct task *task)
+{
+    const bool all_give = task->point->kind == COLLX_ALLREDUCE;
+    const char *other = block_of(all_give ? (machine.rank + 1) % machine.size : root_of(task));
+
+    if (!all_give && gives(task, machine.rank))
+        return;
+    (task->past ? ways.stream : ways.wide)(task->receive, other, task->point->bytes);
+    collx_store_fence();
+}
+
 static void run(const struct task *task)
 {
     switch (task->what) {
@@ -63,6 +93,9 @@ static void run(const struct task *task)
         break;
     case COPY:
         memcpy(task->receive, task->send, task->point->bytes);
+        break;
+    case READ:
+        read_other(task);
         break;
     case FLAGS:
         machine_exchange();
@@ -78,10 +111,14 @@ static void run(const struct task *task)
  * and of no other. */
 static void renew(const struct task *task)
 {
-    bool root = root_of(task) == machine.rank;
-    char *data = task->what == COPY || task->point->kind == COLLX_ALLREDUCE ? task->send
-                 : root                                                     ? task->receive
-                                                                            : NULL;
+    char *data = NULL;
+
+    if (task->what == COPY)
+        data = task->send;
+    else if (gives(task, machine.rank))
+        data = task->what == READ                     ? block_of(machine.rank)
+               : task->point->kind == COLLX_ALLREDUCE ? task->send
+                                                      : task->receive;
 
     for (size_t at = 0; data && at < task->point->bytes; at += 64)
         *(volatile char *)(data + at) = data[at];
@@ -253,6 +290,26 @@ static double less(double ns, double empty)
     return ns < 0 ? ns : fmax(ns - empty, 0);
 }
 
+/* Each for itself in any manner: in a row nobody would wait until there is something new. */
+static double read_ns(const struct point *point, const struct manner *manner, int turn)
+{
+    struct manner alone = *manner;
+    struct task nothing = task_of(NOTHING, point, NULL), task = task_of(READ, point, NULL);
+    double best = -1;
+
+    alone.row = false;
+    nothing.kept = true;
+    task.calls = turn;
+    const double empty = fmax(batch(&nothing, CALLS_MOST / 2), 0);
+    const int calls = calls_for((double)point->bytes / 5, &alone, 0.25);
+    for (int past = 0; past <= (point->bytes >= COLLX_COPY_LARGE); past++) {
+        task.past = past;
+        double ns = less(batch(&task, calls), empty);
+        best = best < 0 || (ns >= 0 && ns < best) ? ns : best;
+    }
+    return best;
+}
+
 static void one_round(struct point *point, const struct manner *manner, double *estimate)
 {
     struct round *round = add_round(point);
@@ -293,6 +350,8 @@ static void one_round(struct point *point, const struct manner *manner, double *
         /* What a copy of so many bytes takes is known well enough to begin with. */
         round->copy = less(batch(&copy, calls_for((double)point->bytes / 5, manner, 0.25)), empty);
     }
+    if (point->bytes && machine.size > 1)
+        round->read = read_ns(point, manner, turn);
     round->bare = less(batch(&flags, CALLS_MOST / 2), clock);
     double after = machine_probe();
     round->flag = (before + after) / 2;
@@ -306,12 +365,22 @@ static void make_memory(const struct point *points, int count)
     for (int i = 0; i < count; i++)
         most = points[i].bytes > most ? points[i].bytes : most;
     most = (most + 4095) & ~(size_t)4095;
+    block = most;
     for (int i = 0; i < 2; i++) {
         memory[i] = aligned_alloc(4096, most);
         if (!memory[i])
             fail("no memory for messages of %zu bytes", most);
         memset(memory[i], 0, most);
     }
+}
+
+static void make_blocks(void)
+{
+    ways = collx_copy_ways();
+    blocks = shared_memory((size_t)machine.size * block, own.Bcast, own.Allreduce);
+    if (!blocks)
+        fail("no memory to share for messages of %zu bytes", block);
+    memset(block_of(machine.rank), 0, block);
 }
 
 void measure(struct point *points, int count, const struct manner *manner)
@@ -321,6 +390,7 @@ void measure(struct point *points, int count, const struct manner *manner)
     bool show = machine.rank == 0 && isatty(STDERR_FILENO), more = true;
 
     make_memory(points, count);
+    make_blocks();
     for (int i = 0; i < count; i++)
         for (int r = 0; r < ROUTES_MOST; r++)
             estimate[i][r] = manner->batch_us * 1000; /* one call, to begin with */

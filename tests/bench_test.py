@@ -106,6 +106,12 @@ def ratios_that_nobody_measured_are_none(folder):
     check(re.search(r"^bcast +2 \| +3\.000 +0% \| +2\.000 +0% +\| +2  collx$", text, re.M), text)
 
 
+def limit_is_the_longer_of_what_none_can_do_without(folder):
+    text = run([build / "tests" / "programs" / f"figures-{name}", "limits"]).expect().out
+    check(re.search(r"^bcast +1 .* \| +0\.500 +4\.0x \| +2  collx$", text, re.M), text)
+    check(re.search(r"^bcast +2 .* \| +0\.400 +5\.0x \| +2  collx$", text, re.M), text)
+
+
 def root_may_be_one(folder):
     text, rows = measured(folder, arguments=["--collectives=bcast", "--root=first"])
     check("CPUs, --root=first\n" in text, text)
@@ -254,7 +260,9 @@ def mistakes_are_told(folder):
 main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
       for case in (figures_fit_together, one_rank_has_every_point,
                    ratios_are_the_mpi_librarys_time_by_the_routes,
-                   ratios_that_nobody_measured_are_none, root_may_be_one, calls_may_follow_each_other,
+                   ratios_that_nobody_measured_are_none,
+                   limit_is_the_longer_of_what_none_can_do_without, root_may_be_one,
+                   calls_may_follow_each_other,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])

@@ -1,9 +1,11 @@
 /* Prints rounds that are made up as collx-bench prints what it has measured: as CSV, or with an
- * argument as text.  Of one byte a round has times of both routes, of two bytes none has, and of
- * three a call takes no time. */
+ * argument as text, with "limits" as those of two ranks.  Of one byte a round has times of both
+ * routes, of two bytes none has, and of three a call takes no time.  What limits calls of one byte
+ * is to read it, of two the exchange of flags. */
 #include "bench/bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct machine machine = {.size = 1, .cpus = 1};
 struct route routes[ROUTES_MOST] = {{.name = "mpi"}, {.name = "collx"}};
@@ -35,14 +37,17 @@ void fail(const char *format, ...)
 
 int main(int argc, char **argv)
 {
-    struct round both[] = {{.ns = {3000, 2000}}, {.ns = {-1, 2000}}};
-    struct round none[] = {{.ns = {3000, -1}}, {.ns = {-1, 2000}}};
+    struct round both[] = {{.ns = {3000, 2000}, .bare = 100, .read = 500},
+                           {.ns = {-1, 2000}, .bare = 100, .read = 500}};
+    struct round none[] = {{.ns = {3000, -1}, .bare = 400, .read = 300},
+                           {.ns = {-1, 2000}, .bare = 400, .read = 300}};
     struct round nothing[] = {{.ns = {3000, 0}}};
     struct point points[] = {{.kind = COLLX_BCAST, .bytes = 1, .rounds = 2, .round = both},
                              {.kind = COLLX_BCAST, .bytes = 2, .rounds = 2, .round = none},
                              {.kind = COLLX_BCAST, .bytes = 3, .rounds = 1, .round = nothing}};
 
-    (void)argv;
+    if (argc > 1 && !strcmp(argv[1], "limits"))
+        machine.size = machine.cpus = 2;
     if (argc > 1)
         print_text(stdout, points, 3);
     else
