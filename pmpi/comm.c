@@ -160,26 +160,35 @@ static bool publish(void)
     return true;
 }
 
-/* What has been taken out of the table. */
-static void destroy(struct collx_comm *state)
+/* Give back all but the state itself.  Twice is once. */
+static void give_up(struct collx_comm *state)
 {
     collx_comm_teardown(state);
     collx_messages_close(state);
+}
+
+static void forget(MPI_Comm comm)
+{
+    pthread_mutex_lock(&lock);
+    delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm);
+    pthread_mutex_unlock(&lock);
+}
+
+void collx_comm_drop(struct collx_comm *state)
+{
+    forget(state->comm);
     state_destroy(state);
 }
 
-/* MPI calls this when the communicator is freed, wherever that happens. */
+/* MPI calls this when the communicator is deleted, wherever that happens. */
 static int deleted(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct collx_comm *state = value;
 
-    (void)key, (void)extra;
-    pthread_mutex_lock(&lock);
-    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
-    delete (table, (uintptr_t)comm);
-    pthread_mutex_unlock(&lock);
-
-    destroy(state);
+    (void)comm, (void)key, (void)extra;
+    give_up(state);
+    if (!collx_comm_linger(state))
+        collx_comm_drop(state);
     return MPI_SUCCESS;
 }
 
@@ -227,10 +236,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
         return state;
 
     /* What cannot be freed with its communicator must not be known by its handle. */
-    pthread_mutex_lock(&lock);
-    delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm);
-    pthread_mutex_unlock(&lock);
-    state_destroy(state);
+    collx_comm_drop(state);
     return &collx_comm_unknown;
 }
 
@@ -347,8 +353,10 @@ void collx_comms_forget(void)
         struct collx_comm *state = table->entry[i].comm;
         table->entry[i].handle = 0;
         table->entry[i].comm = &collx_comm_unknown;
-        if (state != &collx_comm_unknown)
-            destroy(state);
+        if (state != &collx_comm_unknown) {
+            give_up(state);
+            state_destroy(state);
+        }
     }
     used = 0;
     pthread_mutex_unlock(&lock);

@@ -43,6 +43,7 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
+    bool gone; /* MPI has deleted it, and may call callbacks yet; or it has another one's handle */
 
     /* Until it is set up. */
     uint64_t calls;  /* routed ones that went well */
@@ -118,10 +119,18 @@ static inline struct collx_comm *collx_comm_find(MPI_Comm comm)
  * Returns it, or collx_comm_unknown where memory ran out, or the communicator is being freed. */
 struct collx_comm *collx_comm_add(MPI_Comm comm);
 
+/* Forget a state that nothing belongs to any more. */
+void collx_comm_drop(struct collx_comm *state);
+
 /* pmpi/comm_free.c: put MPI_Comm_free and MPI_Comm_disconnect into the door's table. */
 void collx_comm_free_install(void);
 /* Whether this thread is freeing that communicator just now. */
 bool collx_comm_is_going(MPI_Comm comm);
+/* The same as collx_comm_find(), for who has no slot to call: what is gone is not found any more
+ * when another communicator has its handle. */
+struct collx_comm *collx_comm_look(MPI_Comm comm);
+/* MPI deletes it: whether its state has to stay, as one that is gone. */
+bool collx_comm_linger(struct collx_comm *state);
 /* All its calls go to the MPI library from now on.  Local, but all its ranks do so between the same
  * two calls. */
 void collx_comm_retire(struct collx_comm *state);

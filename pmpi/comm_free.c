@@ -6,10 +6,17 @@
  * things on it in an order of its own, ours may come before theirs on some ranks alone.  So what
  * the ranks have together ends before the first callback, and all calls on the communicator go to
  * the MPI library from then on.
+ *
+ * MPICH deletes a communicator that has messages on their way when the last of them has come, in
+ * whatever call that is.  When our callback has been there the state stays, for the calls of those
+ * that follow.  When they are over nobody tells us; but the next communicator with this handle has
+ * not the name that we leave on this one.
  */
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
 #include "trace/recorder.h"
+
+#include <string.h>
 
 /* Those that are being freed, the latest first: a callback frees what a library has for the one
  * that it hangs on, and what hangs on that may still use both.  Of each thread: another one may be
@@ -36,13 +43,66 @@ void collx_comm_retire(struct collx_comm *state)
     collx_comm_teardown(state);
 }
 
+static const char gone_name[] = "freed (collx)";
+
+static bool has_gone_name(MPI_Comm comm)
+{
+    char name[MPI_MAX_OBJECT_NAME + 1];
+    int length;
+
+    /* A call on what is no communicator any more is MPI's to report. */
+    return pmpi.Comm_get_name(comm, name, &length) || !strcmp(name, gone_name);
+}
+
+struct collx_comm *collx_comm_look(MPI_Comm comm)
+{
+    struct collx_comm *state = collx_comm_find(comm);
+
+    if (!state->gone || has_gone_name(comm))
+        return state;
+    collx_comm_drop(state);
+    return &collx_comm_unknown;
+}
+
+/* The slots of one that has gone; slot->state is the kind. */
+static int run_gone(struct collx_slot *slot, struct collx_call *call)
+{
+    const enum collx_kind kind = (enum collx_kind)(uintptr_t)slot->state;
+    struct collx_comm *now = collx_comm_look((MPI_Comm)call->comm);
+
+    if (!now->gone)
+        return now->slot[kind].run(&now->slot[kind], call);
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    return collx_call_mpi(kind, call);
+}
+
+bool collx_comm_linger(struct collx_comm *state)
+{
+    const MPI_Comm comm = state->comm;
+
+    /* No others get the handles of the first two. */
+    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF || collx_comm_is_going(comm) ||
+        pmpi.Comm_set_name(comm, gone_name))
+        return false;
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        state->slot[kind] = (struct collx_slot){.run = run_gone, .state = (void *)(uintptr_t)kind};
+    state->gone = true;
+    return true;
+}
+
 static int let_go(enum collx_entry entry, MPI_Comm *comm)
 {
     int (*real)(MPI_Comm *) = (int (*)(MPI_Comm *))collx_door.real[entry];
     /* Those that cannot be freed are one rank's mistake, which MPI reports. */
     if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
         return real(comm);
-    struct collx_comm *state = collx_comm_find(*comm);
+    struct collx_comm *state = collx_comm_look(*comm);
+#ifdef MPICH
+    /* Lest a late callback's be the first call on it. */
+    if (state == &collx_comm_unknown)
+        state = collx_comm_add(*comm);
+#endif
     if (state != &collx_comm_unknown)
         collx_comm_retire(state);
     const struct going this = {(uintptr_t)*comm, going};

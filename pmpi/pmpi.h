@@ -32,6 +32,7 @@
     X(Comm_remote_size)                                                                            \
     X(Comm_set_attr)                                                                               \
     X(Comm_set_errhandler)                                                                         \
+    X(Comm_set_name)                                                                               \
     X(Comm_size)                                                                                   \
     X(Comm_test_inter)                                                                             \
     X(Dist_graph_neighbors_count)                                                                  \

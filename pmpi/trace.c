@@ -230,7 +230,7 @@ uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bo
         errno = keep;
         return UINT64_MAX;
     }
-    struct collx_comm *comm = collx_comm_find(handle);
+    struct collx_comm *comm = collx_comm_look(handle);
     if (comm == &collx_comm_unknown && !refused)
         comm = collx_comm_add(handle);
     event->site = recorder->site(caller);

@@ -133,6 +133,50 @@ static void in_comm_free(void)
     finish();
 }
 
+/* MPICH calls what hangs on a communicator that is freed with messages on their way when the last
+ * has come. */
+static void after_comm_free(void)
+{
+    enum { LONG = 1 << 18, MADE = 2 };
+    int *sent = calloc(LONG, sizeof *sent), *received = calloc(LONG, sizeof *received), key;
+    MPI_Request request[2];
+    MPI_Status status[2];
+    MPI_Comm made[MADE];
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_call, &key, NULL);
+    for (int i = 0; i < 9; i++) {
+        MPI_Comm comm, own;
+        int ranks, place;
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 ? rank % 2 : 0, i % 2 ? rank : -rank, &comm);
+        MPI_Comm_size(comm, &ranks);
+        MPI_Comm_rank(comm, &place);
+        MPI_Comm_dup(comm, &own);
+        /* What is hung on it first is deleted last. */
+        MPI_Comm_set_attr(comm, key, &own);
+        if (i < 6)
+            rounds(comm, i % 2 ? 5000 : 10);
+        sent[LONG - 1] = rank;
+        const int right = (place + 1) % ranks, left = (place + ranks - 1) % ranks;
+        MPI_Isend(sent, LONG, MPI_INT, right, 0, comm, &request[0]);
+        MPI_Irecv(received, LONG, MPI_INT, left, 0, comm, &request[1]);
+        CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS);
+        MPI_Waitall(2, request, status);
+        CHECK(received[LONG - 1] >= 0 && received[LONG - 1] < size);
+        /* One has its handle, and not its ranks. */
+        for (int k = 0; k < MADE; k++)
+            MPI_Comm_dup(MPI_COMM_WORLD, &made[k]);
+        for (int k = 0; k < MADE; k++)
+            rounds(made[k], i % 2 ? 10 : 5000);
+        for (int k = 0; k < MADE; k++)
+            MPI_Comm_free(&made[k]);
+    }
+    MPI_Comm_free_keyval(&key);
+    free(sent);
+    free(received);
+    finish();
+}
+
 static MPI_Comm outer, inner;
 
 static int uses_outer(MPI_Comm comm, int key, void *value, void *extra)
@@ -204,6 +248,7 @@ const struct weather weather_ends[] = {
     {"no-finalize-late", no_finalize_late},
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
+    {"after-comm-free", after_comm_free},
     {"in-nested-free", in_nested_free},
     {"on-world", on_world},
     {0},
