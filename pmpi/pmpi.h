@@ -63,6 +63,7 @@
     X(Sendrecv)                                                                                    \
     X(Test)                                                                                        \
     X(Topo_test)                                                                                   \
+    X(Type_get_envelope)                                                                           \
     X(Type_get_extent)                                                                             \
     X(Type_get_true_extent)                                                                        \
     X(Type_size_x)                                                                                 \

@@ -153,6 +153,16 @@ enum { SAME_UP_TO = 0 };
 enum { SAME_UP_TO = 1 };
 #endif
 
+static __attribute__((noinline)) bool is_of_kind(struct collx_call *call,
+                                                 struct collx_datatype *type)
+{
+    if (!collx_datatype_of_kind(type, (MPI_Op)call->op) ||
+        (call->bytes && (!call->sbuf || !call->rbuf)))
+        return false;
+    call->contiguous = type->contiguous && !collx_gpu_has(call->rbuf);
+    return true;
+}
+
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_datatype room;
@@ -162,9 +172,11 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = collx_op_kind((MPI_Op)call->op);
     /* Only an operation of the user's own may be used on any type. */
-    if (call->op_kind != COLLX_OP_USER &&
-        !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    if (call->op_kind != COLLX_OP_USER) {
+        if (type == &room ? !is_of_kind(call, &room)
+                          : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
+            return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    }
     if (call->sbuf == MPI_IN_PLACE) {
         call->sbuf = call->rbuf;
     } else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO) {

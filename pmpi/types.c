@@ -223,6 +223,26 @@ bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op)
                            collx_self());
 }
 
+/* MPI is asked each time: a program that frees such a type, though it must not, may get another one
+ * of the same handle. */
+bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op)
+{
+    const MPI_Datatype datatype = (MPI_Datatype)type->handle;
+    int integers, addresses, types_in_it, combiner;
+    MPI_Aint lb, extent;
+
+    /* Of one that is derived all predefined operations are refused. */
+    if (!collx_datatype_asked(type, op) || pmpi.Type_get_extent(datatype, &lb, &extent) ||
+        pmpi.Type_get_envelope(datatype, &integers, &addresses, &types_in_it, &combiner))
+        return false;
+    type->elem = (uint8_t)elem_of(combiner == MPI_COMBINER_F90_REAL      ? REAL
+                                  : combiner == MPI_COMBINER_F90_INTEGER ? SIGNED
+                                                                         : OTHER,
+                                  type->size);
+    type->contiguous = lb == 0 && extent == type->size;
+    return true;
+}
+
 enum collx_op collx_op_kind(MPI_Op op)
 {
     /* Handles are not constant expressions in every MPI, so this is no switch. */

@@ -27,6 +27,11 @@ bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
 /* Whether the library has that operation on a type that is an extension. */
 bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op);
 
+/* Whether this predefined operation may be used on a type that collx_datatype_derived() knows, as
+ * on those that MPI_Type_create_f90_real and its like make; then its elements and layout are added.
+ * Other ranks may have the predefined type that is the same to MPI. */
+bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op);
+
 /* Whether this predefined operation, which is of that kind, may be used on that type. */
 static inline bool collx_datatype_allows(const struct collx_datatype *type, enum collx_op kind,
                                          MPI_Op op)

@@ -185,10 +185,14 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
-def rare_types(folder):
-    result, calls = routes(folder, case="rare-types")
-    good(result).expect_quiet()
-    check(not calls.get(("pmpi", "bad argument")), f"calls that are right are called wrong: {calls}")
+def right_types(case):
+    def one(folder):
+        result, calls = routes(folder, case=case)
+        good(result).expect_quiet()
+        check(not calls.get(("pmpi", "bad argument")),
+              f"calls that are right are called wrong: {calls}")
+
+    return one
 
 
 def told_apart(folder):
@@ -405,7 +409,10 @@ main([
      simple("after-comm-free", env={"COLLX_AT_ONCE": "on"})),
     ("collectives inside the MPI_Comm_free that an MPI_Comm_free calls", simple("in-nested-free")),
     ("collectives that hang on MPI_COMM_WORLD", simple("on-world")),
-    ("types of C++", rare_types),
+    ("types of C++", right_types("rare-types")),
+    ("types of Fortran's kinds", right_types("types-of-kinds")),
+    ("types of Fortran's kinds, set up at once",
+     simple("types-of-kinds", env={"COLLX_AT_ONCE": "on"})),
     ("a session outlives MPI_COMM_WORLD", simple("session-outlives")),
     ("a session outlives MPI_COMM_WORLD, with windows", session_outlives_windows),
     ("a session's communicator is used when MPI_COMM_WORLD has gone", session_used_late),

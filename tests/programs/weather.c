@@ -491,6 +491,49 @@ static void rare_types(void)
     finish();
 }
 
+/* Which of two types that are the same to MPI a rank has for its numbers is its own affair. */
+static void types_of_kinds(void)
+{
+    enum { MOST = 3000, CALLS = 40 };
+    static double real[2][MOST];
+    static float single[2][MOST];
+    static int32_t integer[2][MOST];
+    MPI_Datatype of_real, of_single, of_integer, of_complex;
+
+    start();
+    rounds(MPI_COMM_WORLD, 5000);
+    MPI_Type_create_f90_real(15, 307, &of_real);
+    MPI_Type_create_f90_real(6, 37, &of_single);
+    MPI_Type_create_f90_integer(9, &of_integer);
+    MPI_Type_create_f90_complex(15, 307, &of_complex);
+    for (int call = 0; call < CALLS; call++) {
+        const bool named = (call + rank) % 3 == 0;
+        const int count = call % 2 ? MOST : 1 + call;
+        for (int i = 0; i < count; i++) {
+            real[0][i] = rank + i;
+            single[0][i] = (float)(rank * i);
+            integer[0][i] = rank - i;
+        }
+        MPI_Allreduce(real[0], real[1], count, named ? MPI_DOUBLE_PRECISION : of_real, MPI_SUM,
+                      MPI_COMM_WORLD);
+        MPI_Allreduce(single[0], single[1], count, named ? MPI_REAL : of_single, MPI_MAX,
+                      MPI_COMM_WORLD);
+        MPI_Allreduce(integer[0], integer[1], count, named ? MPI_INTEGER : of_integer, MPI_MIN,
+                      MPI_COMM_WORLD);
+        for (int i = 0; i < count; i++)
+            CHECK(real[1][i] == size * (size - 1) / 2.0 + (double)size * i &&
+                  single[1][i] == (float)((size - 1) * i) && integer[1][i] == -i);
+        MPI_Allreduce(real[0], real[1], count / 2, named ? MPI_DOUBLE_COMPLEX : of_complex, MPI_SUM,
+                      MPI_COMM_WORLD);
+        MPI_Bcast(real[0], count, named ? MPI_DOUBLE_PRECISION : of_real, call % size,
+                  MPI_COMM_WORLD);
+        for (int i = 0; i < count; i++)
+            CHECK(real[1][i] == size * (size - 1) / 2.0 + (double)size * i &&
+                  real[0][i] == call % size + i);
+    }
+    finish();
+}
+
 /* Of an MPI library whose MPI_INTEGER has 8 bytes. */
 static void wide_integers(void)
 {
@@ -525,6 +568,7 @@ static const struct weather weather_calls[] = {
     {"some-on-their-way", some_on_their_way},
     {"attributes", attributes},
     {"rare-types", rare_types},
+    {"types-of-kinds", types_of_kinds},
     {"wide-integers", wide_integers},
     {0},
 };
