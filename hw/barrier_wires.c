@@ -86,8 +86,9 @@ static int identify(struct collx_bar *bar, char *why, size_t size)
     else if (error)
         snprintf(why, size, "cannot use %s:%s: %s", bar->wires.ops->name, spec->device,
                  strerror(-error));
-    if (!error && spec->nodes && spec->nodes != bar->board.nodes) {
-        snprintf(why, size, "nodes=%u, but the board says that it has %u", spec->nodes,
+    if (!error && spec->nodes > bar->board.nodes) {
+        snprintf(why, size,
+                 "nodes=%u, but the board has %u sockets; it needs no nodes=", spec->nodes,
                  bar->board.nodes);
         error = -EINVAL;
     }
@@ -169,22 +170,31 @@ static int claim(struct collx_bar *bar, unsigned channel, uint64_t participants,
 
     do {
         error = begin_config(bar);
+        if (!error) {
+            error = collx_board_claim(&bar->wires, &bar->board, channel, participants);
+            if (!error)
+                error = collx_board_mask(&bar->wires, &bar->board, channel, &mask);
+            end_config(bar);
+        }
         if (error)
-            return error;
-        error = collx_board_claim(&bar->wires, &bar->board, channel, participants);
-        if (!error)
-            error = collx_board_mask(&bar->wires, &bar->board, channel, &mask);
-        end_config(bar);
+            snprintf(why, size, "the board cannot be asked: %s; `collx hw test` looks into it",
+                     strerror(-error));
         if (error || mask == participants)
             return error;
         sched_yield();
     } while (collx_clock_ns() - start < CLAIM_MS * 1000000ull);
     char nodes[200];
     format_nodes(mask, nodes, sizeof nodes);
-    snprintf(why, size,
-             "channel %u belongs to a job on nodes %s; if that is dead, `collx hw free` on one of "
-             "these nodes gives it back",
-             channel, nodes);
+    if (!mask)
+        snprintf(why, size,
+                 "the board does not take the claim of channel %u; `collx hw test` looks into it",
+                 channel);
+    else
+        snprintf(
+            why, size,
+            "channel %u belongs to a job on nodes %s; if that is dead, `collx hw free` on one of "
+            "these nodes gives it back",
+            channel, nodes);
     return -EBUSY;
 }
 

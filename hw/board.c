@@ -33,13 +33,18 @@ static int put_bit(struct collx_wires *wires, bool bit)
     return error ? error : put(wires, clock, clock);
 }
 
-/* Data that falls while the clock is high starts a frame, whatever was before. */
+/* Data that falls while the clock is high starts a frame, whatever was before.  If that is a frame
+ * that a process left one bit short when it was killed, the board takes our first bit for its last;
+ * that must not be one that claims a channel for a node. */
 static int start(struct collx_wires *wires, enum operation operation, unsigned channel)
 {
-    int error = put_bit(wires, true);
+    const uint32_t data = data_wire(wires);
+    int error = put_bit(wires, false);
 
     if (!error)
-        error = put(wires, data_wire(wires), 0);
+        error = put(wires, data, data);
+    if (!error)
+        error = put(wires, data, 0);
     for (int bit = 1; bit >= 0 && !error; bit--)
         error = put_bit(wires, operation >> bit & 1);
     for (int bit = 3; bit >= 0 && !error; bit--)

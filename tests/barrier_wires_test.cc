@@ -1,6 +1,10 @@
 /* What hw/barrier.h promises, over wires to the emulated boards, which run the FPGA's Verilog. */
 #include "tests/wired.h"
 
+extern "C" {
+#include "hw/board.h"
+}
+
 #include <cerrno>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -312,6 +316,38 @@ TEST_P(Channels, OfADeadJobCanBeHad)
     EXPECT_EQ(run_wired(2, next), "");
 }
 
+/* A process is killed with all but one bit of a frame on the wire; the next one begins its own. */
+TEST_P(Channels, FrameThatWasCutShortClaimsForNobody)
+{
+    constexpr unsigned last = 7;
+    Emulated emulated(GetParam(), last + 1);
+    RUN_OR_SKIP(emulated);
+    collx_wires wires[2];
+    const unsigned nodes[2] = {0, last};
+    collx_board board, shorter;
+    uint64_t mask;
+    char why[512];
+    for (int i = 0; i < 2; i++)
+        ASSERT_EQ(collx_wires_open(&wires[i], emulated.spec(nodes[i]).c_str(), why, sizeof why), 0)
+            << why;
+    ASSERT_EQ(collx_board_identify(&wires[1], &board), 0);
+    shorter = board;
+    shorter.nodes--;
+
+    ASSERT_EQ(collx_board_claim(&wires[1], &board, 1, 1u << 2 | 1u << last), 0);
+    ASSERT_EQ(collx_board_claim(&wires[1], &shorter, 1, 0), 0);
+    ASSERT_EQ(collx_board_identify(&wires[1], &board), 0);
+    ASSERT_EQ(collx_board_mask(&wires[1], &board, 1, &mask), 0);
+    EXPECT_EQ(mask, 1u << 2 | 1u << last) << "a node was thrown out by another one that left";
+
+    ASSERT_EQ(collx_board_claim(&wires[0], &shorter, 2, 0x3), 0);
+    ASSERT_EQ(collx_board_identify(&wires[0], &board), 0);
+    ASSERT_EQ(collx_board_mask(&wires[0], &board, 2, &mask), 0);
+    EXPECT_EQ(mask & ~0x3ull, 0u) << "a node takes part that never did";
+    for (collx_wires &each : wires)
+        collx_wires_close(&each);
+}
+
 std::string name_of(const testing::TestParamInfo<Wiring> &info)
 {
     return info.param.name;
@@ -339,6 +375,36 @@ TEST(Emulated, SaysWhenTheBoardIsGone)
               -ENXIO);
     EXPECT_EQ(std::string(why),
               "the board of " + board.folder + "/board does not run; start its collx-hwemu again");
+}
+
+TEST(Emulated, SaysWhenTheBoardGoesBeforeAClaim)
+{
+    Emulated board(wirings[1], 2);
+    RUN_OR_SKIP(board);
+    Bar bar(board.spec(0));
+    board.stop();
+    EXPECT_EQ(bar.attach(0, 0x3, 0), -ENXIO);
+    EXPECT_EQ(std::string(bar.why), "the board cannot be asked: No such device or address; `collx "
+                                    "hw test` looks into it");
+}
+
+TEST(Emulated, MayHaveFewerNodesThanSockets)
+{
+    Emulated board(wirings[1], 8);
+    RUN_OR_SKIP(board);
+    collx_bar *bar;
+    collx_bar_caps caps;
+    char why[512] = "";
+    ASSERT_EQ(collx_barrier_wires.open(&bar, (board.spec(0) + ",nodes=4").c_str(), &caps, why,
+                                       sizeof why),
+              0)
+        << why;
+    EXPECT_EQ(caps.nodes, 8u);
+    collx_barrier_wires.close(bar);
+    EXPECT_EQ(collx_barrier_wires.open(&bar, (board.spec(0) + ",nodes=9").c_str(), &caps, why,
+                                       sizeof why),
+              -EINVAL);
+    EXPECT_EQ(std::string(why), "nodes=9, but the board has 8 sockets; it needs no nodes=");
 }
 
 /* Who has its wires does not die of that. */
