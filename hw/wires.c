@@ -30,7 +30,8 @@ static int number(const char *key, const char *text, unsigned long max, unsigned
     char *end;
 
     errno = 0;
-    *value = strtoul(text, &end, 0);
+    /* Nobody who pads numbers with zeros means octal ones. */
+    *value = strtoul(text, &end, strncasecmp(text, "0x", 2) ? 10 : 16);
     if (*text >= '0' && *text <= '9' && !*end && !errno && *value <= max)
         return 0;
     snprintf(why, size, "%s=%s: a number from 0 to %lu is right", key, text, max);
@@ -81,6 +82,13 @@ static int parse_pins(const struct collx_wire_ops *ops, const char *key, const c
         int error = parse_pin(ops, key, word, &pins[i], &inverts, why, size);
         if (error)
             return error;
+        /* One channel's levels would be taken for another's, and release nodes early. */
+        for (unsigned other = 0; other < i; other++)
+            if (pins[other] == pins[i]) {
+                snprintf(why, size, "%s=%s: each wire has a pin of its own, and %s is there twice",
+                         key, list, word);
+                return -EINVAL;
+            }
         *inverted |= (uint32_t)inverts << i++;
     }
     if (i == first + count && !(exact && rest))
@@ -147,11 +155,14 @@ static int parse_keys(char *text, struct collx_wire_spec *spec, const char **out
             spec->node = (unsigned)n;
         } else if (strcmp(word, "registers") == 0) {
             char *second = strchr(value, '/');
-            if (second)
-                *second++ = 0;
+            if (!second) {
+                snprintf(why, size, "registers=%s: two offsets are right, OUT/IN", value);
+                return -EINVAL;
+            }
+            *second++ = 0;
             error = number(word, value, UINT32_MAX, &n, why, size);
             if (!error)
-                error = number(word, second ? second : "", UINT32_MAX, &m, why, size);
+                error = number(word, second, UINT32_MAX, &m, why, size);
             spec->out_register = (uint32_t)n;
             spec->in_register = (uint32_t)m;
         } else {

@@ -66,6 +66,10 @@ TEST(WireSpec, TakesOtherPins)
     EXPECT_EQ(pins.spec.in_inverted, 1u);
     EXPECT_EQ(Parsed("ppdev:,in=!busy").spec.in_inverted, 0u) << "inverted twice";
 
+    EXPECT_EQ(Parsed("ppdev:,node=010").spec.node, 10u);
+    EXPECT_EQ(Parsed("ppdev:,node=08").spec.node, 8u);
+    EXPECT_EQ(Parsed("ppdev:,node=0x1F").spec.node, 31u);
+
     const Parsed lines("gpio:/dev/gpiochip1,out=17,in=!27");
     ASSERT_EQ(lines.error, 0) << lines.why;
     EXPECT_EQ(lines.spec.out[0], 17);
@@ -102,7 +106,15 @@ TEST(WireSpec, SaysWhatIsWrong)
         {"gpio", "gpio has no usual pins: out=… has to name 1, with / between them"},
         {"gpio:,out=x,in=1", "out=x: a number from 0 to 65535 is right"},
         {"emu:file,out=1", "emu has no pins to choose: leave out out="},
-        {"mmio:x,registers=0", "registers=: a number from 0 to 4294967295 is right"},
+        {"mmio:x,registers=0", "registers=0: two offsets are right, OUT/IN"},
+        {"mmio:x,registers=0/", "registers=: a number from 0 to 4294967295 is right"},
+        {"ppdev:,node=0a", "node=0a: a number from 0 to 59 is right"},
+        {"ppdev:,channels=4,out=d0/d1/d1/d3/d6/d7",
+         "out=d0/d1/d1/d3/d6/d7: each wire has a pin of its own, and d1 is there twice"},
+        {"ppdev:,channels=1,out=d0/d7/d0",
+         "out=d0/d7/d0: each wire has a pin of its own, and d0 is there twice"},
+        {"ppdev:,channels=1,in=busy/!busy",
+         "in=busy/!busy: each wire has a pin of its own, and !busy is there twice"},
     };
     for (const auto &[text, why] : wrong) {
         const Parsed parsed(text);
