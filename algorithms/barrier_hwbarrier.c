@@ -25,6 +25,11 @@ static int collx_barrier_hwbarrier_look(char *text, size_t size)
     if (collx_bar_port_open(&caps, text, size))
         return COLLX_EUNFIT;
     collx_bar_port_close();
+    if (!caps.nodes) {
+        snprintf(text, size,
+                 "COLLX_HWBARRIER has to say by nodes= how many nodes are at the board");
+        return COLLX_EUNFIT;
+    }
     if (caps.self != COLLX_BAR_UNKNOWN)
         snprintf(number, sizeof number, "number %u", caps.self);
     snprintf(

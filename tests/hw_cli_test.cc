@@ -83,6 +83,11 @@ TEST(CollxInfo, SaysWhatBoardThereIs)
         explained = run_collx(ask + policy, good);
         EXPECT_FALSE(explained.has("not hwbarrier")) << explained.out;
         EXPECT_TRUE(explained.has("  hwbarrier\n")) << explained.out;
+        /* What a job would say, too. */
+        info = run_collx("info", good.substr(0, good.find(",nodes=")));
+        EXPECT_EQ(info.has("here: no, COLLX_HWBARRIER has to say by nodes= how many nodes are"),
+                  wiring.board == "single")
+            << info.out;
     }
     unlink(policy);
 }
