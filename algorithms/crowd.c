@@ -37,7 +37,9 @@ static atomic_bool in_crowd;
 static void find(void)
 {
     struct collx_cpu_limit launcher[LIMITS];
-    int count = collx_cpus_limits("", getppid(), launcher, LIMITS);
+    const pid_t parent = getppid();
+    /* 0: it is outside of the container that this rank is in, alone. */
+    int count = parent ? collx_cpus_limits("", parent, launcher, LIMITS) : 0;
     int64_t ranks = collx_launcher_local_ranks();
 
     own.count = collx_cpus_limits("", 0, own.limit, LIMITS);

@@ -67,7 +67,7 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
     ssize_t got = 0;
     int error;
     /* Not blocking, for opening a pipe waits for its other end. */
-    int fd = open(yaml->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = TEMP_FAILURE_RETRY(open(yaml->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 
     if (fd < 0 || fstat(fd, &file)) {
         error = -errno;
@@ -85,7 +85,8 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
     } else {
         /* What it has, not what it had: files in /proc say 0, others grow. */
         while (have <= COLLX_YAML_BYTES &&
-               (got = read(fd, yaml->text + have, COLLX_YAML_BYTES + 1 - have)) > 0)
+               (got = TEMP_FAILURE_RETRY(
+                    read(fd, yaml->text + have, COLLX_YAML_BYTES + 1 - have))) > 0)
             have += (size_t)got;
         error = got < 0 ? -errno : have > COLLX_YAML_BYTES ? COLLX_EINVALID : 0;
         if (got < 0)

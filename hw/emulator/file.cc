@@ -98,13 +98,18 @@ int serve_file(Board &board, const std::string &path)
         return 1;
     }
     if (fcntl(fd, F_OFD_SETLK, &lock)) {
-        std::fprintf(stderr, "collx-hwemu: a board runs on %s already\n", path.c_str());
+        if (errno == EAGAIN)
+            std::fprintf(stderr, "collx-hwemu: a board runs on %s already\n", path.c_str());
+        else
+            std::fprintf(stderr, "collx-hwemu: cannot lock %s: %s\n", path.c_str(),
+                         std::strerror(errno));
         return 1;
     }
     const size_t bytes = emulator_bytes(board.nodes, Board::outs, Board::ins);
     void *map = MAP_FAILED;
     /* Not made shorter: nodes may still have it from the last time, and would get SIGBUS. */
-    if (!posix_fallocate(fd, 0, static_cast<off_t>(bytes)))
+    errno = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    if (!errno)
         map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
         std::fprintf(stderr, "collx-hwemu: no room for %s: %s\n", path.c_str(),
