@@ -45,6 +45,7 @@ struct allreduce {
     struct collx_shares shares;
     uint64_t round;
     size_t small_bytes; /* up to here small */
+    size_t slow_bytes;  /* the same where MPI combines */
     struct collx_allreduce_work work;
     struct collx_copier copier;
     struct collx_allreduce_pipe pipe;
@@ -67,6 +68,9 @@ static inline const void *operand(struct allreduce *state, int rank, uint64_t ro
 static int combine_all(struct allreduce *state, struct collx_call *call, int error)
 {
     struct collx_team *team = state->team;
+
+    if (call->contiguous)
+        return collx_combine(team, call, state->work.from, call->count, call->rbuf);
     /* Behind all that has been gathered. */
     unsigned char *result = state->work.operand + (size_t)(team->size - 1) * state->work.bytes;
 
@@ -151,14 +155,10 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
         if (rank != team->rank)
             collx_shares_get_numbered(team, shares, rank, round, from[rank], bytes);
     }
-    if (call->reduce && call->contiguous) {
-        /* In place, the result would come before the operand that lies there has been used. */
-        if (mine == call->rbuf && team->rank > 0)
-            from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);
-        error = collx_combine(team, call, from, call->count, call->rbuf);
-    } else {
-        error = combine_all(state, call, error);
-    }
+    /* In place, the result would come before the operand that lies there has been used. */
+    if (call->contiguous && mine == call->rbuf && team->rank > 0)
+        from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);
+    error = combine_all(state, call, error);
     collx_shares_claim_numbered(team, shares, &state->copier, round, bytes); /* 4 */
     return error;
 }
@@ -191,7 +191,7 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 static inline __attribute__((always_inline)) int run(struct allreduce *state,
                                                      struct collx_call *call, bool in_groups)
 {
-    if (__builtin_expect(call->bytes > state->small_bytes, 0))
+    if (__builtin_expect(call->bytes > (call->reduce ? state->small_bytes : state->slow_bytes), 0))
         return run_large(state, call);
     if (!in_groups && collx_numbered_suits(state->team, call->bytes))
         return run_numbered(state, call);
@@ -290,6 +290,8 @@ static int prepare(struct allreduce *state, const struct collx_groups_plan *plan
         collx_shares_init(&state->shares, plan, team, memory))
         return -ENOMEM;
     state->small_bytes = collx_shares_most(team->size);
+    /* Then to combine all of it takes longer than to meet once more. */
+    state->slow_bytes = state->small_bytes / 8;
     void *rings =
         (char *)memory +
         collx_shares_space(plan, team->size, collx_places_numa_nodes(team->places, team->size));

@@ -6,8 +6,8 @@
 
 /* result = from[0] op from[1] op … for `count` elements, packed like `result`; `from` has one
  * operand for each of the team's ranks, at least two.  `result` may be from[0], of two ranks
- * from[1] as well, and else overlaps none of them.  Local.  0 or an MPI error; then `result` is
- * whatever it is. */
+ * from[1] as well, of contiguous elements without a kernel any of them, and else overlaps none.
+ * Local.  0 or an MPI error; then `result` is whatever it is. */
 int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
                   int64_t count, unsigned char *result);
 

@@ -111,6 +111,14 @@
     KERNEL(min_##name, uint16_t, name##_to_float(b) < name##_to_float(a) ? b : a)                  \
     KERNEL(max_##name, uint16_t, name##_to_float(b) > name##_to_float(a) ? b : a)
 
+/* A product takes more than the kernel of its parts: the MPI library's own knows its rules for
+ * infinities. */
+#define COMPLEX(bits, part)                                                                        \
+    static void sum_c##bits(const void *left, const void *right, void *result, size_t count)       \
+    {                                                                                              \
+        sum_##part(left, right, result, 2 * count);                                                \
+    }
+
 INTEGER(8)
 INTEGER(16)
 INTEGER(32)
@@ -119,6 +127,8 @@ FLOATING(f32, float)
 FLOATING(f64, double)
 HALF(f16)
 HALF(bf16)
+COMPLEX(64, f32)
+COMPLEX(128, f64)
 
 #define INTEGER_ROW(ELEM, bits, sign)                                                              \
     [COLLX_ELEM_##ELEM] = {                                                                        \
@@ -150,4 +160,6 @@ const struct collx_kernel_table KERNELS = {{
     FLOATING_ROW(BF16, bf16),
     FLOATING_ROW(F32, f32),
     FLOATING_ROW(F64, f64),
+    [COLLX_ELEM_C64] = {[COLLX_OP_SUM] = sum_c64},
+    [COLLX_ELEM_C128] = {[COLLX_OP_SUM] = sum_c128},
 }};

@@ -25,6 +25,8 @@ enum collx_elem {
     COLLX_ELEM_BF16, /* the upper half of a float */
     COLLX_ELEM_F32,
     COLLX_ELEM_F64,
+    COLLX_ELEM_C64, /* two floats: a complex number */
+    COLLX_ELEM_C128,
     COLLX_ELEMS,
 };
 

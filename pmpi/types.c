@@ -27,12 +27,13 @@ enum {
 
 /* What numbers a type is of; how long they are has to be asked for: what MPI_INTEGER and MPI_REAL
  * are depends on how the Fortran of this MPI library was built. */
-enum numbers { OTHER, SIGNED, UNSIGNED, REAL, FLOAT16, BFLOAT16 };
+enum numbers { OTHER, SIGNED, UNSIGNED, REAL, FLOAT16, BFLOAT16, TWO_REALS };
 
 /* COLLX_ELEM_NONE: no kernel of ours knows them, so MPI reduces them. */
 static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
 {
-    static const enum collx_elem elems[][9] = {
+    enum { LONGEST = 16 };
+    static const enum collx_elem elems[][LONGEST + 1] = {
         [SIGNED] =
             {[1] = COLLX_ELEM_I8, [2] = COLLX_ELEM_I16, [4] = COLLX_ELEM_I32, [8] = COLLX_ELEM_I64},
         [UNSIGNED] =
@@ -40,9 +41,10 @@ static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
         [REAL] = {[4] = COLLX_ELEM_F32, [8] = COLLX_ELEM_F64},
         [FLOAT16] = {[2] = COLLX_ELEM_F16},
         [BFLOAT16] = {[2] = COLLX_ELEM_BF16},
+        [TWO_REALS] = {[8] = COLLX_ELEM_C64, [16] = COLLX_ELEM_C128},
     };
 
-    return size >= 0 && size <= 8 ? elems[numbers][size] : COLLX_ELEM_NONE;
+    return size >= 0 && size <= LONGEST ? elems[numbers][size] : COLLX_ELEM_NONE;
 }
 
 /* A table of handles that is filled once and then only read: open addressing, load below 1/4. */
@@ -128,9 +130,9 @@ void collx_types_init(void)
     add(MPI_DOUBLE, FLOATING, REAL);
     add(MPI_LONG_DOUBLE, FLOATING, REAL);
     add(MPI_C_BOOL, LOGICAL, OTHER);
-    add(MPI_C_FLOAT_COMPLEX, COMPLEX, OTHER);
-    add(MPI_C_DOUBLE_COMPLEX, COMPLEX, OTHER);
-    add(MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_C_FLOAT_COMPLEX, COMPLEX, TWO_REALS);
+    add(MPI_C_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
+    add(MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
 
     add(MPI_FLOAT_INT, PAIR, OTHER);
     add(MPI_DOUBLE_INT, PAIR, OTHER);
@@ -144,8 +146,8 @@ void collx_types_init(void)
     add(MPI_INTEGER, FORTRAN_INTEGER, SIGNED);
     add(MPI_REAL, FLOATING, REAL);
     add(MPI_DOUBLE_PRECISION, FLOATING, REAL);
-    add(MPI_COMPLEX, COMPLEX, OTHER);
-    add(MPI_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_COMPLEX, COMPLEX, TWO_REALS);
+    add(MPI_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
     add(MPI_2REAL, PAIR, OTHER);
     add(MPI_2DOUBLE_PRECISION, PAIR, OTHER);
     add(MPI_2INTEGER, PAIR, OTHER);
@@ -157,14 +159,14 @@ void collx_types_init(void)
     add(MPI_INTEGER8, FORTRAN_INTEGER, SIGNED);
     add(MPI_REAL4, FLOATING, REAL);
     add(MPI_REAL8, FLOATING, REAL);
-    add(MPI_COMPLEX8, COMPLEX, OTHER);
-    add(MPI_COMPLEX16, COMPLEX, OTHER);
+    add(MPI_COMPLEX8, COMPLEX, TWO_REALS);
+    add(MPI_COMPLEX16, COMPLEX, TWO_REALS);
 
 #ifdef MPI_REAL16
     add(MPI_REAL16, FLOATING, OTHER);
 #endif
 #ifdef MPI_COMPLEX32
-    add(MPI_COMPLEX32, COMPLEX, OTHER);
+    add(MPI_COMPLEX32, COMPLEX, TWO_REALS);
 #endif
 #ifdef MPI_LOGICAL1 /* Open MPI */
     add(MPI_LOGICAL1, LOGICAL, OTHER);
@@ -174,9 +176,9 @@ void collx_types_init(void)
 #endif
 #ifdef MPI_CXX_BOOL
     add(MPI_CXX_BOOL, LOGICAL, OTHER);
-    add(MPI_CXX_FLOAT_COMPLEX, COMPLEX, OTHER);
-    add(MPI_CXX_DOUBLE_COMPLEX, COMPLEX, OTHER);
-    add(MPI_CXX_LONG_DOUBLE_COMPLEX, COMPLEX, OTHER);
+    add(MPI_CXX_FLOAT_COMPLEX, COMPLEX, TWO_REALS);
+    add(MPI_CXX_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
+    add(MPI_CXX_LONG_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
 #endif
 
 #ifdef MPIX_C_FLOAT16 /* MPICH, and Open MPI's extension */
@@ -236,6 +238,7 @@ bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op)
         pmpi.Type_get_envelope(datatype, &integers, &addresses, &types_in_it, &combiner))
         return false;
     type->elem = (uint8_t)elem_of(combiner == MPI_COMBINER_F90_REAL      ? REAL
+                                  : combiner == MPI_COMBINER_F90_COMPLEX ? TWO_REALS
                                   : combiner == MPI_COMBINER_F90_INTEGER ? SIGNED
                                                                          : OTHER,
                                   type->size);

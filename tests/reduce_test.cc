@@ -317,6 +317,32 @@ TEST_P(Reduce, FloatingPoint)
     check<double>(GetParam(), COLLX_ELEM_F64);
 }
 
+/* Part by part; no other operation has a kernel. */
+template <class T> void check_complex(collx_kernels version, collx_elem elem, collx_elem part)
+{
+    std::mt19937 random(5);
+    for (size_t count : {1, 2, 7, 8, 9, 64, 1000}) {
+        std::vector<T> left(2 * count), right(2 * count), got(2 * count), want(2 * count);
+        for (size_t i = 0; i < 2 * count; i++) {
+            left[i] = static_cast<T>(random()) / 3;
+            right[i] = static_cast<T>(random()) / 7;
+            want[i] = left[i] + right[i];
+        }
+        collx_reduce_kernel_of(version, COLLX_OP_SUM, elem)(left.data(), right.data(), got.data(),
+                                                            count);
+        EXPECT_EQ(got, want) << count;
+    }
+    for (collx_op op : {COLLX_OP_PROD, COLLX_OP_MIN, COLLX_OP_MAX, COLLX_OP_MAXLOC})
+        EXPECT_EQ(nullptr, collx_reduce_kernel_of(version, op, elem)) << op;
+    EXPECT_NE(nullptr, collx_reduce_kernel_of(version, COLLX_OP_PROD, part));
+}
+
+TEST_P(Reduce, Complex)
+{
+    check_complex<float>(GetParam(), COLLX_ELEM_C64, COLLX_ELEM_F32);
+    check_complex<double>(GetParam(), COLLX_ELEM_C128, COLLX_ELEM_F64);
+}
+
 /* Every half next to zero, to one and to itself, and many with any other. */
 template <class T> void check_halves(collx_kernels version, collx_elem elem)
 {
