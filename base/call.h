@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct collx_layout; /* base/layout.h */
 struct collx_slot;
 
 /* What the basic elements of a buffer are, as far as a reduction kernel has to know. */
@@ -49,9 +50,11 @@ struct collx_call {
     int root;
     bool large; /* came through the large-count twin, MPI_X_c */
 
-    uint8_t route;           /* out: 0 the MPI library, else 1 + index in collx_algorithms */
-    uint8_t reason;          /* out: enum collx_reason (trace/recorder.h) */
-    bool contiguous;         /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
+    uint8_t route;   /* out: 0 the MPI library, else 1 + index in collx_algorithms */
+    uint8_t reason;  /* out: enum collx_reason (trace/recorder.h) */
+    bool contiguous; /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
+    const struct collx_layout
+        *layout;             /* of elements that have gaps, NULL: use collx_mpi_ops.pack */
     enum collx_op op_kind;   /* of an Allreduce */
     size_t bytes;            /* size of the type signature, equal on all ranks */
     size_t elem_bytes;       /* size of one datatype element; bytes == count * elem_bytes */

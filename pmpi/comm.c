@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "pmpi/calls.h"
+#include "pmpi/layouts.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
@@ -339,7 +340,8 @@ void collx_comms_finish(void)
     collx_self_finish();
     if (atomic_exchange(&has_world, false))
         pmpi.Group_free(&world);
-    /* The last session may take the key with it.  A later one makes its own. */
+    /* The last session may take the keys with it.  A later one makes its own. */
+    collx_layouts_finish();
     pthread_mutex_lock(&key_lock);
     keyval = MPI_KEYVAL_INVALID;
     pthread_mutex_unlock(&key_lock);

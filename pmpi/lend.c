@@ -1,6 +1,7 @@
 #include "pmpi/lend.h"
 
 #include "base/error.h"
+#include "base/layout.h"
 #include "pmpi/agree.h"
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
@@ -87,14 +88,22 @@ static int pack(void *ctx, const struct collx_call *call, const void *buf, int64
                 int64_t count, void *packed)
 {
     (void)ctx;
-    return transfer(call, (char *)(uintptr_t)buf, first, count, packed, true);
+    if (!call->layout)
+        return transfer(call, (char *)(uintptr_t)buf, first, count, packed, true);
+    collx_layout_pack(call->layout, buf, (size_t)first * call->elem_bytes,
+                      (size_t)count * call->elem_bytes, packed);
+    return MPI_SUCCESS;
 }
 
 static int unpack(void *ctx, const struct collx_call *call, const void *packed, void *buf,
                   int64_t first, int64_t count)
 {
     (void)ctx;
-    return transfer(call, buf, first, count, (char *)(uintptr_t)packed, false);
+    if (!call->layout)
+        return transfer(call, buf, first, count, (char *)(uintptr_t)packed, false);
+    collx_layout_unpack(call->layout, packed, buf, (size_t)first * call->elem_bytes,
+                        (size_t)count * call->elem_bytes);
+    return MPI_SUCCESS;
 }
 
 static void *elements(void *ctx, const struct collx_call *call, int64_t count, void **base)

@@ -63,9 +63,12 @@
     X(Sendrecv)                                                                                    \
     X(Test)                                                                                        \
     X(Topo_test)                                                                                   \
+    X(Type_create_keyval)                                                                          \
+    X(Type_get_attr)                                                                               \
     X(Type_get_envelope)                                                                           \
     X(Type_get_extent)                                                                             \
     X(Type_get_true_extent)                                                                        \
+    X(Type_set_attr)                                                                               \
     X(Type_size_x)                                                                                 \
     X(Unpack)                                                                                      \
     X(Wait)                                                                                        \

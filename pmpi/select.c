@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "pmpi/calls.h"
 #include "pmpi/gpu.h"
+#include "pmpi/layouts.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
@@ -111,6 +112,13 @@ static int run_barrier(struct collx_slot *slot, struct collx_call *call)
     return choose(slot->state, COLLX_BARRIER, call);
 }
 
+/* The CPU cannot get at the buffers, so MPI packs them. */
+static void leave_to_mpi(struct collx_call *call)
+{
+    call->contiguous = false;
+    call->layout = NULL;
+}
+
 /* Size and layout of the call's buffer.  The facts are those of `type`, or of *room. */
 static inline const struct collx_datatype *describe(struct collx_call *call,
                                                     struct collx_datatype *room)
@@ -124,7 +132,14 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
     }
     if (call->count < 0)
         return NULL;
-    call->contiguous = type->contiguous && !collx_gpu_has(call->rbuf);
+    call->contiguous = type->contiguous;
+    call->layout = NULL;
+    if (__builtin_expect(!type->contiguous, 0)) {
+        call->layout = collx_layout_of((MPI_Datatype)call->datatype, type->size);
+        call->contiguous = call->layout && collx_layout_is_contiguous(call->layout);
+    }
+    if (collx_gpu_has(call->rbuf))
+        leave_to_mpi(call);
     call->elem_bytes = (size_t)type->size;
     if (__builtin_mul_overflow((size_t)call->count, call->elem_bytes, &call->bytes))
         return NULL;
@@ -185,7 +200,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
     if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))
-        call->contiguous = false;
+        leave_to_mpi(call);
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return choose(slot->state, COLLX_ALLREDUCE, call);
 }

@@ -1,0 +1,113 @@
+#include "pmpi/layouts.h"
+
+#include "pmpi/progress.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* An offset takes two bytes, each of which is packed in a turn of its own. */
+enum { LONGEST = 1 << 16 };
+
+/* Guards that there is one key, and that a type gets one layout alone: the second one would free
+ * the first, which another thread has in its hands.  deleted() does not take it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int keyval = MPI_KEYVAL_INVALID;
+
+/* What hangs on types that MPI has to pack, so that they are not looked at again. */
+static struct collx_layout none;
+
+static int deleted(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type, (void)key, (void)extra;
+    if (value != &none)
+        free(value);
+    return MPI_SUCCESS;
+}
+
+/* Pack one element of which each byte has one byte of its offset from the lowest. */
+static bool pack_offsets(MPI_Datatype type, MPI_Aint lowest, unsigned char *element, size_t span,
+                         int shift, unsigned char *packed, int size)
+{
+    int position = 0;
+
+    for (size_t i = 0; i < span; i++)
+        element[i] = (unsigned char)(i >> shift);
+    return !pmpi.Pack((void *)((uintptr_t)element - (uintptr_t)lowest), 1, type, packed, size,
+                      &position, collx_self()) &&
+           position == size;
+}
+
+static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
+{
+    MPI_Aint lb, extent, lowest, span;
+    struct collx_layout *layout = NULL;
+
+    if (size < 1 || size > LONGEST || pmpi.Type_get_extent(type, &lb, &extent) ||
+        pmpi.Type_get_true_extent(type, &lowest, &span) || span < 1 || span > LONGEST)
+        return NULL;
+    unsigned char *element = malloc((size_t)span), *low = malloc((size_t)size),
+                  *high = malloc((size_t)size);
+    int64_t *offset = malloc((size_t)size * sizeof *offset);
+    if (element && low && high && offset &&
+        pack_offsets(type, lowest, element, (size_t)span, 0, low, (int)size) &&
+        pack_offsets(type, lowest, element, (size_t)span, 8, high, (int)size)) {
+        for (MPI_Count i = 0; i < size; i++)
+            offset[i] = lowest + (low[i] | high[i] << 8);
+        layout = collx_layout_create(offset, (size_t)size, extent);
+    }
+    free(element);
+    free(low);
+    free(high);
+    free(offset);
+    return layout;
+}
+
+/* What hangs on the type; NULL: nothing. */
+static const struct collx_layout *find(MPI_Datatype type)
+{
+    /* Relaxed: a key is a number, and a thread that has MPI find what hangs there synchronises with
+     * the one that had MPI hang it there. */
+    const int key = atomic_load_explicit(&keyval, memory_order_relaxed);
+    void *value;
+    int found = 0;
+
+    return key != MPI_KEYVAL_INVALID && !pmpi.Type_get_attr(type, key, &value, &found) && found
+               ? value
+               : NULL;
+}
+
+/* Under the lock. */
+static const struct collx_layout *add(MPI_Datatype type, MPI_Count size)
+{
+    int key = atomic_load_explicit(&keyval, memory_order_relaxed);
+
+    if (key == MPI_KEYVAL_INVALID) {
+        if (pmpi.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deleted, &key, NULL))
+            return &none;
+        atomic_store_explicit(&keyval, key, memory_order_relaxed);
+    }
+    struct collx_layout *layout = probe(type, size);
+    if (!pmpi.Type_set_attr(type, key, layout ? layout : &none))
+        return layout ? layout : &none;
+    free(layout);
+    return &none;
+}
+
+const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size)
+{
+    const struct collx_layout *layout = find(type);
+
+    if (__builtin_expect(!layout, 0)) {
+        pthread_mutex_lock(&lock);
+        layout = find(type);
+        layout = layout ? layout : add(type, size);
+        pthread_mutex_unlock(&lock);
+    }
+    return layout == &none ? NULL : layout;
+}
+
+void collx_layouts_finish(void)
+{
+    atomic_store_explicit(&keyval, MPI_KEYVAL_INVALID, memory_order_relaxed);
+}

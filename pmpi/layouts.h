@@ -1,0 +1,19 @@
+/* Layouts of datatypes, which hang on them as attributes.
+ *
+ * MPI itself is asked, once a type: an element is packed whose bytes say where they lie.  That does
+ * for every way of making a type, and takes less than a call of MPI_Pack for each message.
+ */
+#ifndef COLLX_LAYOUTS_H
+#define COLLX_LAYOUTS_H
+
+#include "base/layout.h"
+#include "pmpi/pmpi.h"
+
+/* Of a type that may be used for communication and has `size` bytes.  It lasts as long as the type.
+ * NULL: MPI has to pack these elements: they are long, or in many pieces, or memory ran out. */
+const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size);
+
+/* The last that is still open of MPI_COMM_WORLD and the sessions is about to end. */
+void collx_layouts_finish(void);
+
+#endif
