@@ -187,6 +187,8 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     struct collx_comm *state = value;
 
     (void)comm, (void)key, (void)extra;
+    if (state->rehanging)
+        return MPI_SUCCESS;
     give_up(state);
     if (!collx_comm_linger(state))
         collx_comm_drop(state);
@@ -239,6 +241,21 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     /* What cannot be freed with its communicator must not be known by its handle. */
     collx_comm_drop(state);
     return &collx_comm_unknown;
+}
+
+void collx_comm_rehang(struct collx_comm *state)
+{
+    int key;
+
+    if (find_key(&key))
+        return;
+    state->rehanging = true;
+    int error = pmpi.Comm_delete_attr(state->comm, key);
+    state->rehanging = false;
+    if (!error && !pmpi.Comm_set_attr(state->comm, key, state))
+        return;
+    give_up(state);
+    collx_comm_drop(state);
 }
 
 int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler)

@@ -43,6 +43,7 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
+    bool rehanging; /* collx_comm_rehang() is at it */
     bool gone; /* MPI has deleted it, and may call callbacks yet; or it has another one's handle */
 
     /* Until it is set up. */
@@ -122,9 +123,13 @@ struct collx_comm *collx_comm_add(MPI_Comm comm);
 /* Forget a state that nothing belongs to any more. */
 void collx_comm_drop(struct collx_comm *state);
 
-/* pmpi/comm_free.c: put MPI_Comm_free and MPI_Comm_disconnect into the door's table. */
+/* Have MPI delete the state before all that a program has hung there: else, with an error of a
+ * callback, it would be gone on some ranks alone, and MPICH would forget the error. */
+void collx_comm_rehang(struct collx_comm *state);
+
+/* pmpi/comm_free.c: put what frees communicators into the door's table. */
 void collx_comm_free_install(void);
-/* Whether this thread is freeing that communicator just now. */
+/* Whether this thread is freeing that communicator just now, or may be. */
 bool collx_comm_is_going(MPI_Comm comm);
 /* The same as collx_comm_find(), for who has no slot to call: what is gone is not found any more
  * when another communicator has its handle. */

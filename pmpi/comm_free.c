@@ -1,4 +1,5 @@
-/* MPI_Comm_free and MPI_Comm_disconnect, which call what a program has hung on the communicator.
+/* MPI_Comm_free, MPI_Comm_disconnect, and what else frees communicators: they call what a program
+ * has hung there.
  *
  * Libraries do their last collectives in such delete callbacks.  Those that MPI calls after ours
  * find no state any more, and must not make another one: MPI would not delete it again, so it would
@@ -18,22 +19,44 @@
 
 #include <string.h>
 
-/* Those that are being freed, the latest first: a callback frees what a library has for the one
- * that it hangs on, and what hangs on that may still use both.  Of each thread: another one may be
+/* Those that are being freed, the latest last: a callback frees what a library has for the one that
+ * it hangs on, and what hangs on that may still use both.  Of each thread: another one may be
  * making a communicator with the handle that has just become free. */
+enum { NESTED_MOST = 8 };
 struct going {
     uintptr_t comm;
-    const struct going *outer;
+    bool hidden; /* one that MPI has made for itself, of which nobody has told us */
+    const void *frame;
 };
-static _Thread_local const struct going *going;
+static _Thread_local struct going going[NESTED_MOST];
+static _Thread_local int depth;
+
+/* An error handler of the program's may have left by longjmp, or by an exception: what is not above
+ * the caller on the stack is over. */
+static void leave_those_over(const void *frame)
+{
+    while (depth && (uintptr_t)going[depth - 1].frame <= (uintptr_t)frame)
+        depth--;
+}
 
 bool collx_comm_is_going(MPI_Comm comm)
 {
-    const struct going *each = going;
+    bool found = false;
 
-    while (each && each->comm != (uintptr_t)comm)
-        each = each->outer;
-    return each;
+    leave_those_over(__builtin_frame_address(0));
+    for (int i = 0; i < depth; i++)
+        found = found || going[i].hidden || going[i].comm == (uintptr_t)comm;
+    return found;
+}
+
+/* Returns the depth to return to. */
+static int go(const struct going *one)
+{
+    leave_those_over(one->frame);
+    if (depth == NESTED_MOST)
+        return depth;
+    going[depth] = *one;
+    return depth++;
 }
 
 void collx_comm_retire(struct collx_comm *state)
@@ -103,12 +126,14 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
     if (state == &collx_comm_unknown)
         state = collx_comm_add(*comm);
 #endif
-    if (state != &collx_comm_unknown)
+    if (state != &collx_comm_unknown) {
         collx_comm_retire(state);
-    const struct going this = {(uintptr_t)*comm, going};
-    going = &this;
+        collx_comm_rehang(state);
+    }
+    const int before =
+        go(&(struct going){.comm = (uintptr_t)*comm, .frame = __builtin_frame_address(0)});
     int error = real(comm);
-    going = this.outer;
+    depth = before;
     return error;
 }
 
@@ -122,8 +147,34 @@ static int comm_disconnect(MPI_Comm *comm)
     return let_go(COLLX_ENTRY_Comm_disconnect, comm);
 }
 
+/* With a window and with a file goes a communicator that MPI has made of the program's, and copied
+ * there what hangs on that: those callbacks may be the first to call anything on it. */
+static int free_hidden(enum collx_entry entry, void *object)
+{
+    int (*real)(void *) = (int (*)(void *))collx_door.real[entry];
+    const int before = go(&(struct going){.hidden = true, .frame = __builtin_frame_address(0)});
+    int error = real(object);
+
+    depth = before;
+    return error;
+}
+
+static int win_free(void *window)
+{
+    return free_hidden(COLLX_ENTRY_Win_free, window);
+}
+
+static int file_close(void *file)
+{
+    return free_hidden(COLLX_ENTRY_File_close, file);
+}
+
 void collx_comm_free_install(void)
 {
+    if (collx_door.real[COLLX_ENTRY_Win_free])
+        collx_door.route[COLLX_ENTRY_Win_free] = (void *)win_free;
+    if (collx_door.real[COLLX_ENTRY_File_close])
+        collx_door.route[COLLX_ENTRY_File_close] = (void *)file_close;
     collx_door.route[COLLX_ENTRY_Comm_free] = (void *)comm_free;
     collx_door.route[COLLX_ENTRY_Comm_disconnect] = (void *)comm_disconnect;
 }

@@ -23,6 +23,7 @@
     X(Comm_create)                                                                                 \
     X(Comm_create_group)                                                                           \
     X(Comm_create_keyval)                                                                          \
+    X(Comm_delete_attr)                                                                            \
     X(Comm_free)                                                                                   \
     X(Comm_get_attr)                                                                               \
     X(Comm_get_errhandler)                                                                         \

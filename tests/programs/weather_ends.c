@@ -1,8 +1,10 @@
 /* Programs that end MPI or a communicator in ways of their own: cases of weather.c. */
 #include "tests/programs/weather.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void aborts(void)
@@ -177,6 +179,124 @@ static void after_comm_free(void)
     finish();
 }
 
+static int barrier_of(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    return MPI_Barrier(comm);
+}
+
+/* Windows and files have communicators of their own, made of the program's with all that hangs
+ * there. */
+static void with_windows_and_files(void)
+{
+    enum { MADE = 16 };
+    static int memory[4];
+    MPI_Comm comm, made[MADE];
+    MPI_File file;
+    MPI_Win window;
+    int key;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, barrier_of, &key, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_attr(comm, key, NULL);
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == 0) {
+            MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, comm, &window);
+            MPI_Win_free(&window);
+        } else {
+            MPI_File_open(comm, "file", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+            MPI_File_close(&file);
+        }
+        /* One has the handle that theirs had, and not its ranks. */
+        for (int i = 0; i < MADE; i++)
+            MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &made[i]);
+        for (int i = 0; i < MADE; i++)
+            rounds(made[i], turn ? 100 : 3);
+        for (int i = 0; i < MADE; i++)
+            MPI_Comm_free(&made[i]);
+    }
+    rounds(comm, 100);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
+static jmp_buf back;
+
+static void jump(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+static __attribute__((noinline)) void free_none(void)
+{
+    MPI_Comm none = MPI_COMM_NULL;
+
+    if (!setjmp(back))
+        MPI_Comm_free(&none);
+}
+
+static __attribute__((noinline)) void use_stack(void)
+{
+    volatile char junk[16384];
+
+    memset((void *)junk, 0x5a, sizeof junk);
+}
+
+/* As an exception does that a handler throws. */
+static void jump_out_of_free(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+
+    start();
+    MPI_Comm_create_errhandler(jump, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    for (int i = 0; i < 20; i++)
+        free_none();
+    use_stack();
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        rounds(comm, 100);
+        MPI_Comm_free(&comm);
+    }
+    finish();
+}
+
+static int refuses(MPI_Comm comm, int key, void *value, void *extra)
+{
+    int *left = value;
+
+    (void)comm, (void)key, (void)extra;
+    return *left && (*left)-- ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* It stays, then, as it was. */
+static void free_fails(void)
+{
+    MPI_Comm comm, freed;
+    int key, left = 1;
+
+    start();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &key, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        MPI_Comm_set_attr(comm, key, &left);
+    rounds(comm, 100);
+    if (rank != 0)
+        MPI_Comm_set_attr(comm, key, &left);
+    freed = comm;
+    CHECK(MPI_Comm_free(&freed) != MPI_SUCCESS);
+    for (int i = 0; i < 300; i++)
+        one_round(comm, i);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 static MPI_Comm outer, inner;
 
 static int uses_outer(MPI_Comm comm, int key, void *value, void *extra)
@@ -249,6 +369,9 @@ const struct weather weather_ends[] = {
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
     {"after-comm-free", after_comm_free},
+    {"with-windows-and-files", with_windows_and_files},
+    {"jump-out-of-free", jump_out_of_free},
+    {"free-fails", free_fails},
     {"in-nested-free", in_nested_free},
     {"on-world", on_world},
     {0},
