@@ -1,5 +1,7 @@
 #include "algorithms/bcast_ring.h"
 
+#include <stdlib.h>
+
 /* What a rank waits for, in words for a message. */
 struct waiting {
     const struct collx_team *team;
@@ -62,4 +64,15 @@ void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsi
                                          .after = ring->lines ? root_after : NULL,
                                          .with = &waiting},
                     e);
+}
+
+int collx_ring_pass_gapped(struct collx_team *team, struct collx_ring *ring, int root,
+                           const struct collx_layout *layout, void *buf, size_t bytes)
+{
+    const struct collx_ring_cut cut = collx_ring_next(ring, root, bytes);
+    char *packed = malloc(cut.each);
+
+    collx_ring_pass_chunks(team, ring, root, &cut, buf, bytes, layout, packed);
+    free(packed);
+    return packed ? 0 : team->ops->no_memory;
 }

@@ -36,6 +36,7 @@
 #define COLLX_BCAST_RING_H
 
 #include "algorithms/numbered.h"
+#include "base/layout.h"
 
 /* Slots, and bytes of one: for small messages, and for chunks of long ones. */
 enum {
@@ -336,21 +337,41 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     }
 }
 
-/* A message, from or to `buf` likewise; not of 0 bytes.  Always inline: where messages are known to
- * be short there is but one chunk. */
+/* The chunks of a message, from or to `buf` likewise; not of 0 bytes.  `layout` NULL, or that of
+ * the elements at `buf`: then each chunk is packed at `packed`, of cut->each bytes, NULL likewise.
+ */
+static inline __attribute__((always_inline)) void
+collx_ring_pass_chunks(struct collx_team *team, struct collx_ring *ring, int root,
+                       const struct collx_ring_cut *cut, char *buf, size_t bytes,
+                       const struct collx_layout *layout, char *packed)
+{
+    for (uint64_t i = 0; i < cut->chunks; i++) {
+        const size_t at = i * cut->each, some = bytes - at < cut->each ? bytes - at : cut->each;
+        char *chunk = layout ? packed : buf ? buf + at : NULL;
+
+        if (layout && chunk && team->rank == root)
+            collx_layout_pack(layout, buf, at, some, chunk);
+        collx_ring_pass_chunk(team, ring, root, cut, i, chunk, some);
+        if (layout && chunk && team->rank != root)
+            collx_layout_unpack(layout, chunk, buf, at, some);
+    }
+    ring->last_root = root;
+    if (team->rank == root)
+        collx_ring_claim(team, ring, cut, bytes);
+}
+
+/* A message.  Always inline: where messages are known to be short there is but one chunk. */
 static inline __attribute__((always_inline)) void
 collx_ring_pass(struct collx_team *team, struct collx_ring *ring, int root, char *buf, size_t bytes)
 {
     const struct collx_ring_cut cut = collx_ring_next(ring, root, bytes);
 
-    for (uint64_t i = 0; i < cut.chunks; i++) {
-        const size_t at = i * cut.each;
-        collx_ring_pass_chunk(team, ring, root, &cut, i, buf ? buf + at : NULL,
-                              bytes - at < cut.each ? bytes - at : cut.each);
-    }
-    ring->last_root = root;
-    if (team->rank == root)
-        collx_ring_claim(team, ring, &cut, bytes);
+    collx_ring_pass_chunks(team, ring, root, &cut, buf, bytes, NULL, NULL);
 }
+
+/* The same of elements with gaps, at `buf`, and not of a small message: others copy a chunk while
+ * the root packs the next.  0 or the lender's error. */
+int collx_ring_pass_gapped(struct collx_team *team, struct collx_ring *ring, int root,
+                           const struct collx_layout *layout, void *buf, size_t bytes);
 
 #endif

@@ -72,6 +72,36 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, bool grouped,
     return error;
 }
 
+static int single_packed(void *state, int root, void *buf, size_t bytes)
+{
+    return collx_bcast_single(&((struct bcast *)state)->single, root, buf, bytes, false);
+}
+
+static int single_packed_helped(void *state, int root, void *buf, size_t bytes)
+{
+    return collx_bcast_single(&((struct bcast *)state)->single, root, buf, bytes, true);
+}
+
+/* Elements with gaps: through the ring chunk by chunk, else packed as a whole. */
+static int run_long_gapped(struct bcast *bcast, struct collx_call *call)
+{
+    const bool tuned = call->bytes >= bcast->single.tuner.least;
+    const unsigned way =
+        tuned ? collx_single_begin(&bcast->single, call->bytes) : COLLX_WAY_SEGMENT;
+    int error;
+
+    if (way == COLLX_WAY_SEGMENT || way == COLLX_WAY_PAST)
+        error = collx_ring_pass_gapped(bcast->team, &bcast->large, call->root, call->layout,
+                                       call->rbuf, call->bytes);
+    else
+        error = collx_bcast_packed(bcast->team, call,
+                                   way == COLLX_WAY_SINGLE ? single_packed : single_packed_helped,
+                                   bcast);
+    if (tuned)
+        collx_single_end(&bcast->single);
+    return error;
+}
+
 /* `buf`: as of a collx_bcast_bytes_fn; NULL only if the message is not a short one. */
 _Static_assert((int)COLLX_SMALL_BYTES <= (int)COLLX_BCAST_BOUNCE,
                "there is always memory for those");
@@ -97,6 +127,8 @@ FOR_BOTH int run(struct bcast *bcast, bool grouped, struct collx_call *call)
 {
     if (call->bytes == 0)
         return 0;
+    if (!call->contiguous && call->layout && !grouped && call->bytes > COLLX_SMALL_BYTES)
+        return run_long_gapped(bcast, call);
     if (!call->contiguous)
         return collx_bcast_packed(bcast->team, call, grouped ? packed_grouped : packed_flat, bcast);
     return run_bytes(bcast, grouped, call->root, call->rbuf, call->bytes);
