@@ -121,15 +121,16 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
     if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
         return real(comm);
     struct collx_comm *state = collx_comm_look(*comm);
+    const bool known = state != &collx_comm_unknown;
 #ifdef MPICH
     /* Lest a late callback's be the first call on it. */
-    if (state == &collx_comm_unknown)
+    if (!known)
         state = collx_comm_add(*comm);
 #endif
-    if (state != &collx_comm_unknown) {
+    if (state != &collx_comm_unknown)
         collx_comm_retire(state);
+    if (known)
         collx_comm_rehang(state);
-    }
     const int before =
         go(&(struct going){.comm = (uintptr_t)*comm, .frame = __builtin_frame_address(0)});
     int error = real(comm);

@@ -129,6 +129,17 @@ def calls_may_follow_each_other(folder):
     check(found == set(POINTS), found)
 
 
+def messages_may_be_of_other_elements(folder):
+    """Results are checked, as always."""
+    for what, size in (("long-double", 16), ("complex", 16), ("maxloc", 12), ("own", 8), ("strided", 64)):
+        text, rows = measured(folder, ranks=1, arguments=[f"--of={what}", "--step=16"])
+        check(f"CPUs, --of={what}\n" in text, text)
+        sizes = [int(row["bytes"]) for row in rows if (row["collective"], row["route"]) == ("bcast", "collx")]
+        check(sizes[0] == size and sizes == sorted(set(sizes)) and all(s % size == 0 for s in sizes),
+              f"{what}: {sizes}")
+        measured(folder, arguments=[f"--of={what}", "--collectives=bcast,allreduce"])
+
+
 def policy_of_the_user_holds(folder):
     policy = folder / "mine.yaml"
     policy.write_text("version: 1\nrules:\n  - match: { bytes: ..64 }\n    use: [pmpi]\n"
@@ -232,7 +243,8 @@ def mistakes_are_told(folder):
                            ("--svg=a.svg", "--csv=FILE"),
                            ("--csv=a.csv --svg=a.svg --collectives=barrier", "measure bcast or allreduce"),
                            ("--root=last", "turn or first, not 'last'"),
-                           ("--calls=line", "alone or row, not 'line'")]:
+                           ("--calls=line", "alone or row, not 'line'"),
+                           ("--of=pears", "maxloc, own, strided, not 'pears'")]:
         result = run([bench, *argument.split()])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
@@ -262,7 +274,7 @@ main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
                    ratios_are_the_mpi_librarys_time_by_the_routes,
                    ratios_that_nobody_measured_are_none,
                    limit_is_the_longer_of_what_none_can_do_without, root_may_be_one,
-                   calls_may_follow_each_other,
+                   calls_may_follow_each_other, messages_may_be_of_other_elements,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
                    more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])

@@ -385,32 +385,6 @@ static void one_block_missing(void)
     finish();
 }
 
-/* One element of more than 2 GiB: how programs without MPI 4 send that much. */
-static void big_element(void)
-{
-    enum { PIECE = 1100 << 20 };
-    const size_t size_of_both = 2ull * PIECE;
-    char *data =
-        mmap(NULL, size_of_both, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    MPI_Datatype piece, both;
-
-    CHECK(data != MAP_FAILED);
-    /* In small pages most of the time would go into their faults. */
-    madvise(data, size_of_both, MADV_HUGEPAGE);
-    start();
-    rounds(MPI_COMM_WORLD, 10);
-    MPI_Type_contiguous(PIECE, MPI_CHAR, &piece);
-    MPI_Type_contiguous(2, piece, &both);
-    MPI_Type_commit(&both);
-    data[0] = data[size_of_both - 1] = rank == 0 ? 7 : 0;
-    MPI_Bcast(data, 1, both, 0, MPI_COMM_WORLD);
-    CHECK(data[0] == 7 && data[size_of_both - 1] == 7);
-    MPI_Type_free(&piece);
-    MPI_Type_free(&both);
-    munmap(data, size_of_both);
-    finish();
-}
-
 /* Communicators are on their way that the other rank has yet to take part in, where another one has
  * been used for long enough: nobody may wait there for them. */
 static void some_on_their_way(void)
@@ -476,79 +450,6 @@ static void attributes(void)
     CHECK(deletions == 2);
 }
 
-/* Types that the compilers of an MPI library may have, or not. */
-static void rare_types(void)
-{
-    enum { PARTS = 2, CALLS = 50 };
-
-    start();
-    rounds(MPI_COMM_WORLD, 100);
-    for (int call = 0; call < CALLS; call++) {
-        double in[PARTS] = {rank, call}, out[PARTS] = {0};
-        MPI_Allreduce(in, out, 1, MPI_CXX_DOUBLE_COMPLEX, MPI_SUM, MPI_COMM_WORLD);
-        CHECK(out[0] == size * (size - 1) / 2.0 && out[1] == size * call);
-    }
-    finish();
-}
-
-/* Which of two types that are the same to MPI a rank has for its numbers is its own affair. */
-static void types_of_kinds(void)
-{
-    enum { MOST = 3000, CALLS = 40 };
-    static double real[2][MOST];
-    static float single[2][MOST];
-    static int32_t integer[2][MOST];
-    MPI_Datatype of_real, of_single, of_integer, of_complex;
-
-    start();
-    rounds(MPI_COMM_WORLD, 5000);
-    MPI_Type_create_f90_real(15, 307, &of_real);
-    MPI_Type_create_f90_real(6, 37, &of_single);
-    MPI_Type_create_f90_integer(9, &of_integer);
-    MPI_Type_create_f90_complex(15, 307, &of_complex);
-    for (int call = 0; call < CALLS; call++) {
-        const bool named = (call + rank) % 3 == 0;
-        const int count = call % 2 ? MOST : 1 + call;
-        for (int i = 0; i < count; i++) {
-            real[0][i] = rank + i;
-            single[0][i] = (float)(rank * i);
-            integer[0][i] = rank - i;
-        }
-        MPI_Allreduce(real[0], real[1], count, named ? MPI_DOUBLE_PRECISION : of_real, MPI_SUM,
-                      MPI_COMM_WORLD);
-        MPI_Allreduce(single[0], single[1], count, named ? MPI_REAL : of_single, MPI_MAX,
-                      MPI_COMM_WORLD);
-        MPI_Allreduce(integer[0], integer[1], count, named ? MPI_INTEGER : of_integer, MPI_MIN,
-                      MPI_COMM_WORLD);
-        for (int i = 0; i < count; i++)
-            CHECK(real[1][i] == size * (size - 1) / 2.0 + (double)size * i &&
-                  single[1][i] == (float)((size - 1) * i) && integer[1][i] == -i);
-        MPI_Allreduce(real[0], real[1], count / 2, named ? MPI_DOUBLE_COMPLEX : of_complex, MPI_SUM,
-                      MPI_COMM_WORLD);
-        MPI_Bcast(real[0], count, named ? MPI_DOUBLE_PRECISION : of_real, call % size,
-                  MPI_COMM_WORLD);
-        for (int i = 0; i < count; i++)
-            CHECK(real[1][i] == size * (size - 1) / 2.0 + (double)size * i &&
-                  real[0][i] == call % size + i);
-    }
-    finish();
-}
-
-/* Of an MPI library whose MPI_INTEGER has 8 bytes. */
-static void wide_integers(void)
-{
-    enum { COUNT = 100 };
-    int64_t in[COUNT], out[COUNT];
-
-    start();
-    for (int i = 0; i < COUNT; i++)
-        in[i] = ((int64_t)i << 32) - 1 - rank;
-    MPI_Allreduce(in, out, COUNT, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD);
-    for (int i = 0; i < COUNT; i++)
-        CHECK(out[i] == size * (((int64_t)i << 32) - 1) - size * (size - 1) / 2);
-    finish();
-}
-
 static const struct weather weather_calls[] = {
     {"plain", plain},
     {"many", many},
@@ -564,12 +465,8 @@ static const struct weather weather_calls[] = {
     {"two-sizes", two_sizes},
     {"uneven-use", uneven_use},
     {"one-block-missing", one_block_missing},
-    {"big-element", big_element},
     {"some-on-their-way", some_on_their_way},
     {"attributes", attributes},
-    {"rare-types", rare_types},
-    {"types-of-kinds", types_of_kinds},
-    {"wide-integers", wide_integers},
     {0},
 };
 
@@ -586,7 +483,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && (run(weather_calls, argv[1]) || run(weather_ends, argv[1]) ||
                       run(weather_errors, argv[1]) || run(weather_processes, argv[1]) ||
-                      run(weather_sessions, argv[1])))
+                      run(weather_sessions, argv[1]) || run(weather_types, argv[1])))
         return 0;
     fprintf(stderr, "usage: weather CASE\n");
     return 2;
