@@ -1,5 +1,6 @@
 #include "algorithms/combine.h"
 
+#include "base/layout.h"
 #include "hw/shm.h"
 
 #include <stdlib.h>
@@ -100,6 +101,72 @@ int collx_combine(struct collx_team *team, struct collx_call *call, unsigned cha
     for (int rank = 2; rank < team->size; rank++)
         call->reduce(result, from[rank], result, (size_t)count);
     return 0;
+}
+
+bool collx_combines_own(const struct collx_team *team, const struct collx_call *call)
+{
+    return team->size == 2 && !call->contiguous && call->layout && call->elem_bytes <= BLOCK;
+}
+
+/* Our own elements into a room: gaps as well if that is safe, which takes less. */
+static int copy_own(struct collx_team *team, const struct collx_call *call, const char *own,
+                    int64_t count, char *room)
+{
+    unsigned char packed[BLOCK];
+    ptrdiff_t first;
+    size_t span;
+
+    if (collx_layout_spans(call->layout, (size_t)count, &first, &span)) {
+        memcpy(room + first, own + first, span);
+        return 0;
+    }
+    int error = team->ops->pack(team->ctx, call, own, 0, count, packed);
+    return error ? error : team->ops->unpack(team->ctx, call, packed, room, 0, count);
+}
+
+/* The left operand may lie where the program has it; the right one is where MPI puts the result,
+ * and an operation of the program's own may assign whole elements there. */
+static int combine_own_block(struct collx_team *team, struct collx_call *call, const char *own,
+                             int64_t count, const unsigned char *other, unsigned char *result,
+                             char *const *room)
+{
+    const struct collx_mpi_ops *ops = team->ops;
+    const bool is_left = team->rank == 0;
+    int error = ops->unpack(team->ctx, call, other, room[0], 0, count);
+
+    if (!error && !is_left)
+        error = copy_own(team, call, own, count, room[1]);
+    if (!error)
+        error = ops->reduce(team->ctx, call, is_left ? own : room[0], is_left ? room[0] : room[1],
+                            count);
+    return error ? error
+                 : ops->pack(team->ctx, call, is_left ? room[0] : room[1], 0, count, result);
+}
+
+int collx_combine_own(struct collx_team *team, struct collx_call *call, int64_t first,
+                      int64_t count, const unsigned char *other, unsigned char *result)
+{
+    const struct collx_mpi_ops *ops = team->ops;
+    const int64_t most = (int64_t)(BLOCK / call->elem_bytes);
+    const char *own = (const char *)call->sbuf + first * call->layout->extent;
+    void *base[2] = {NULL, NULL};
+    char *room[2] = {NULL, NULL};
+    int64_t some;
+    int error = 0;
+
+    for (int i = 0; i < 1 + team->rank && count; i++) {
+        room[i] = ops->elements(team->ctx, call, count < most ? count : most, &base[i]);
+        error = room[i] ? error : ops->no_memory;
+    }
+    for (int64_t done = 0; done < count && !error; done += some) {
+        const size_t at = (size_t)done * call->elem_bytes;
+        some = count - done < most ? count - done : most;
+        error = combine_own_block(team, call, own + done * call->layout->extent, some, other + at,
+                                  result + at, room);
+    }
+    free(base[0]);
+    free(base[1]);
+    return error;
 }
 
 int collx_combine_alone(struct collx_team *team, struct collx_call *call)

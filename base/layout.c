@@ -43,6 +43,17 @@ struct collx_layout *collx_layout_create(const int64_t *offset, size_t size, ptr
     return layout;
 }
 
+bool collx_layout_spans(const struct collx_layout *layout, size_t count, ptrdiff_t *first,
+                        size_t *bytes)
+{
+    enum { PAGE_LEAST = 4096 };
+    const size_t runs = layout->runs * count;
+
+    *first = layout->run[0].at;
+    *bytes = runs ? (runs - 1) * (size_t)layout->step + layout->run[0].bytes : 0;
+    return layout->regular && layout->step > 0 && layout->step < PAGE_LEAST;
+}
+
 /* Both ways: packed bytes are next to each other on one side, and this far apart on the other. */
 struct side {
     char *gapped, *packed;

@@ -38,6 +38,12 @@ static inline bool collx_layout_is_contiguous(const struct collx_layout *layout)
     return layout->runs == 1 && layout->run[0].at == 0 && layout->extent == (ptrdiff_t)layout->size;
 }
 
+/* Whether all of so many elements' memory may be read, gaps and all: no gap is as long as a page,
+ * so there is none without an element's byte.  Then *first is where it begins, from their address,
+ * and *bytes how long it is. */
+bool collx_layout_spans(const struct collx_layout *layout, size_t count, ptrdiff_t *first,
+                        size_t *bytes);
+
 /* Of the elements that begin at `buf`: `bytes` packed bytes, from the `first`-th on. */
 void collx_layout_pack(const struct collx_layout *layout, const void *buf, size_t first,
                        size_t bytes, void *packed);

@@ -127,6 +127,7 @@ struct point {
 struct manner {
     double seconds;  /* in all, about */
     double batch_us; /* each batch of calls, about */
+    const char *of;  /* elements.h: what messages are made of */
     bool kept;       /* senders send what they sent in the call before, and do not write it anew */
     bool one_root;   /* rank 0 is the root of every Bcast; else each rank in turn */
     bool row;        /* calls follow each other at once; else all ranks start each together */

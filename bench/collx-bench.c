@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/parse.h"
+#include "bench/elements.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CALLS = 1000, KEY_CSV, KEY_DATA, KEY_PEERS, KEY_ROOT, KEY_SVG };
+enum { KEY_CALLS = 1000, KEY_CSV, KEY_DATA, KEY_OF, KEY_PEERS, KEY_ROOT, KEY_SVG };
 
 /* Visible, or glibc would go on with its own, empty one. */
 __attribute__((visibility("default"))) const char *argp_program_version =
@@ -34,7 +35,7 @@ static struct {
     .kind = {true, true, true},
     .sizes = {1, 16 << 20},
     .step = 2,
-    .manner = {.seconds = 60, .batch_us = 300},
+    .manner = {.seconds = 60, .batch_us = 300, .of = "numbers"},
 };
 
 void fail(const char *format, ...)
@@ -147,6 +148,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_SVG:
         options.svg = parse_file(argument, state);
         return 0;
+    case KEY_OF:
+        elements_list(why, sizeof why);
+        if (!elements_exist(argument))
+            argp_error(state, "--of is one of %s, not '%s'", why, argument);
+        options.manner.of = argument;
+        return 0;
     case KEY_PEERS:
 #ifndef OPEN_MPI
         argp_error(state, "--peers are components of Open MPI, and this is not for it");
@@ -191,6 +198,13 @@ static const struct argp_option known[] = {
      "whether all ranks start each call together, and it is over before the next one, or calls are "
      "made in a row, as most benchmarks do: ranks that need not wait for others run ahead (alone)",
      0},
+    {"of", KEY_OF, "WHAT", 0,
+     "what messages are made of: numbers, added up; long-double and complex, likewise; maxloc, "
+     "which "
+     "are MPI_DOUBLE_INT; own, which are doubles, added up by an operation of the program's own; "
+     "or "
+     "strided, which are every other double in memory, likewise (numbers)",
+     0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
     {"svg", KEY_SVG, "FILE", 0, "and a plot there; needs gnuplot", 0},
     {"overhead", 'o', NULL, 0,
@@ -212,6 +226,16 @@ static const struct argp argp = {
     NULL,
     NULL};
 
+/* Several short ones may be as long as the shortest that there is. */
+static void add_point(struct point *points, int *count, enum collx_kind kind, size_t bytes)
+{
+    const size_t round = elements_round(options.manner.of, bytes);
+    const struct point *last = *count ? &points[*count - 1] : NULL;
+
+    if (!last || last->kind != kind || last->bytes != round)
+        points[(*count)++] = (struct point){.kind = kind, .bytes = round};
+}
+
 static int make_points(struct point *points)
 {
     int count = 0;
@@ -225,7 +249,7 @@ static int make_points(struct point *points)
         }
         for (int64_t bytes = options.sizes.first;
              bytes <= options.sizes.last && count < POINTS_MOST; bytes *= options.step)
-            points[count++] = (struct point){.kind = (enum collx_kind)kind, .bytes = (size_t)bytes};
+            add_point(points, &count, (enum collx_kind)kind, (size_t)bytes);
     }
     return count;
 }
@@ -239,8 +263,10 @@ static void print_title(void)
     version[strcspn(version, ",\n")] = '\0';
     for (char *c = version; (c = strchr(c, '\t'));)
         *c = ' ';
-    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs%s%s%s\n", version, machine.size,
-           machine.cpus, options.manner.kept ? ", --data=kept" : "",
+    const bool numbers = !strcmp(options.manner.of, "numbers");
+    printf("collx-bench " COLLX_RELEASE ": %s, %d ranks on %d CPUs%s%s%s%s%s\n", version,
+           machine.size, machine.cpus, numbers ? "" : ", --of=", numbers ? "" : options.manner.of,
+           options.manner.kept ? ", --data=kept" : "",
            options.manner.one_root ? ", --root=first" : "",
            options.manner.row ? ", --calls=row" : "");
     for (int r = 0; r < route_count; r++) {
@@ -301,6 +327,7 @@ int main(int argc, char **argv)
     routes_find_own();
     machine_init();
     compare_arguments(argc, argv);
+    elements_init();
     int count = make_points(points);
     if (options.overhead) {
         if (machine.size > 1)
@@ -323,6 +350,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "collx-bench: cannot write what was measured: %s\n", strerror(errno));
         good = false;
     }
+    elements_finish();
     routes_finish();
     MPI_Finalize();
     for (int i = 0; i < count; i++)

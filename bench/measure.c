@@ -3,6 +3,7 @@
 
 #include "algorithms/copy.h"
 #include "base/clock.h"
+#include "bench/elements.h"
 #include "bench/shared.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ struct task {
     enum what what;
     const struct point *point;
     const struct route *route; /* NULL: no collective */
-    MPI_Datatype type;
+    const struct elements *elements;
     int count;
     char *send, *receive;
     int calls;                /* the same on all ranks: chooses the root */
@@ -45,6 +46,7 @@ static int root_of(const struct task *task)
 static void call(const struct task *task)
 {
     MPI_Comm comm = task->route->comm;
+    MPI_Datatype type = task->elements->type;
     int root = root_of(task);
 
     switch (task->point->kind) {
@@ -52,13 +54,13 @@ static void call(const struct task *task)
         task->route->own ? own.Barrier(comm) : MPI_Barrier(comm);
         break;
     case COLLX_BCAST:
-        task->route->own ? own.Bcast(task->receive, task->count, task->type, root, comm)
-                         : MPI_Bcast(task->receive, task->count, task->type, root, comm);
+        task->route->own ? own.Bcast(task->receive, task->count, type, root, comm)
+                         : MPI_Bcast(task->receive, task->count, type, root, comm);
         break;
     default:
         task->route->own
-            ? own.Allreduce(task->send, task->receive, task->count, task->type, MPI_SUM, comm)
-            : MPI_Allreduce(task->send, task->receive, task->count, task->type, MPI_SUM, comm);
+            ? own.Allreduce(task->send, task->receive, task->count, type, task->elements->op, comm)
+            : MPI_Allreduce(task->send, task->receive, task->count, type, task->elements->op, comm);
     }
 }
 
@@ -120,7 +122,10 @@ static void renew(const struct task *task)
                : task->point->kind == COLLX_ALLREDUCE ? task->send
                                                       : task->receive;
 
-    for (size_t at = 0; data && at < task->point->bytes; at += 64)
+    /* What lies in memory of elements with gaps is longer than the message. */
+    const size_t bytes = task->what == COLLECTIVE ? (size_t)task->count * task->elements->extent
+                                                  : task->point->bytes;
+    for (size_t at = 0; data && at < bytes; at += 64)
         *(volatile char *)(data + at) = data[at];
 }
 
@@ -170,79 +175,68 @@ static double batch(struct task *task, int calls)
     return task->row ? in_a_row(task, calls) : each_alone(task, calls);
 }
 
+static const char *of; /* what messages are made of */
+
 static struct task task_of(enum what what, const struct point *point, const struct route *route)
 {
-    const struct {
-        size_t bytes;
-        MPI_Datatype type;
-    } elements[] = {{8, MPI_DOUBLE}, {4, MPI_FLOAT}, {2, MPI_INT16_T}, {1, MPI_INT8_T}};
-    struct task task = {.what = what,
-                        .point = point,
-                        .route = route,
-                        .type = MPI_BYTE,
-                        .count = (int)point->bytes,
-                        .send = memory[0],
-                        .receive = memory[1]};
+    const struct elements *elements =
+        elements_find(of, point->kind == COLLX_ALLREDUCE, point->bytes);
 
-    for (int i = 0; point->kind == COLLX_ALLREDUCE; i++)
-        if (point->bytes % elements[i].bytes == 0) {
-            task.type = elements[i].type;
-            task.count = (int)(point->bytes / elements[i].bytes);
-            break;
-        }
-    return task;
+    return (struct task){.what = what,
+                         .point = point,
+                         .route = route,
+                         .elements = elements,
+                         .count = (int)(point->bytes / elements->size),
+                         .send = memory[0],
+                         .receive = memory[1]};
 }
 
-/* Element i of what a rank gives, small enough to add up in any type. */
+/* What element i of what a rank gives is worth: little enough to add up in any type. */
 static int given(int rank, int i)
 {
     return (i + rank) % 5;
 }
 
-static void put(const struct task *task, char *to, int i, int value)
+/* And what it is worth as it came from there. */
+static int sent(const struct elements *elements, int rank, int i)
 {
-    if (task->type == MPI_DOUBLE)
-        ((double *)to)[i] = value;
-    else if (task->type == MPI_FLOAT)
-        ((float *)to)[i] = (float)value;
-    else if (task->type == MPI_INT16_T)
-        ((int16_t *)to)[i] = (int16_t)value;
-    else
-        ((int8_t *)to)[i] = (int8_t)value;
+    char room[1024];
+
+    elements->put(room, given(rank, i), rank);
+    return elements->get(room);
 }
 
-static int get(const struct task *task, int i)
+static int right_sum(const struct elements *elements, int i)
 {
-    if (task->type == MPI_DOUBLE)
-        return (int)((double *)task->receive)[i];
-    if (task->type == MPI_FLOAT)
-        return (int)((float *)task->receive)[i];
-    if (task->type == MPI_INT16_T)
-        return ((int16_t *)task->receive)[i];
-    return ((int8_t *)task->receive)[i];
+    int sum = 0;
+
+    if (elements->combined)
+        return elements->combined(given, i, machine.size);
+    for (int r = 0; r < machine.size; r++)
+        sum += given(r, i);
+    return elements->wraps ? (int8_t)sum : sum;
 }
 
 /* A figure for a wrong result is worth nothing. */
 static void check(struct task *task)
 {
+    const struct elements *elements = task->elements;
     bool reduces = task->point->kind == COLLX_ALLREDUCE;
     int root = root_of(task);
 
     for (int i = 0; i < task->count; i++) {
-        put(task, task->send, i, given(machine.rank, i));
-        put(task, task->receive, i, reduces ? 99 : given(machine.rank, i));
+        const size_t at = (size_t)i * elements->extent;
+        elements->put(task->send + at, given(machine.rank, i), machine.rank);
+        elements->put(task->receive + at, reduces ? 99 : given(machine.rank, i), machine.rank);
     }
     call(task);
     for (int i = 0; i < task->count; i++) {
-        int right = reduces ? 0 : given(root, i);
-        for (int r = 0; reduces && r < machine.size; r++)
-            right += given(r, i);
-        if (task->type == MPI_INT8_T || task->type == MPI_BYTE)
-            right = (int8_t)right;
-        if (get(task, i) != right)
+        int right = reduces ? right_sum(elements, i) : sent(elements, root, i);
+        int got = elements->get(task->receive + (size_t)i * elements->extent);
+        if (got != right)
             fail("%s of %zu bytes by %s on rank %d: element %d is %d, not %d",
                  collx_kind_name(task->point->kind), task->point->bytes, task->route->name,
-                 machine.rank, i, get(task, i), right);
+                 machine.rank, i, got, right);
     }
     task->calls++;
 }
@@ -366,11 +360,12 @@ static void make_memory(const struct point *points, int count)
         most = points[i].bytes > most ? points[i].bytes : most;
     most = (most + 4095) & ~(size_t)4095;
     block = most;
+    /* No elements have more gaps than bytes. */
     for (int i = 0; i < 2; i++) {
-        memory[i] = aligned_alloc(4096, most);
+        memory[i] = aligned_alloc(4096, 2 * most);
         if (!memory[i])
             fail("no memory for messages of %zu bytes", most);
-        memset(memory[i], 0, most);
+        memset(memory[i], 0, 2 * most);
     }
 }
 
@@ -389,6 +384,7 @@ void measure(struct point *points, int count, const struct manner *manner)
     uint64_t begin = collx_clock_ns();
     bool show = machine.rank == 0 && isatty(STDERR_FILENO), more = true;
 
+    of = manner->of;
     make_memory(points, count);
     make_blocks();
     for (int i = 0; i < count; i++)
@@ -431,6 +427,8 @@ static double alone(const struct task *task, int calls)
 void measure_overhead(const struct point *points, int count, double batch_us)
 {
     enum { BLOCKS = 201 };
+
+    of = "numbers";
     struct route through = {.comm = MPI_COMM_SELF}, past = {.comm = MPI_COMM_SELF, .own = true};
 
     make_memory(points, count);

@@ -109,6 +109,20 @@ TEST(Layout, KnowsWhereThereIsNothingToPack)
         << "the other way round";
 }
 
+TEST(Layout, KnowsWhenGapsMayBeRead)
+{
+    ptrdiff_t first;
+    size_t bytes;
+    ASSERT_TRUE(collx_layout_spans(layout_of(runs(-16, 8, 24, 3), 72).get(), 4, &first, &bytes));
+    EXPECT_EQ(first, -16);
+    EXPECT_EQ(bytes, 11 * 24 + 8u);
+    EXPECT_FALSE(
+        collx_layout_spans(layout_of(runs(0, 8, 4096, 3), 3 * 4096).get(), 4, &first, &bytes))
+        << "a page may be missing";
+    EXPECT_FALSE(collx_layout_spans(layout_of(runs(0, 8, -24, 3), -72).get(), 4, &first, &bytes));
+    EXPECT_FALSE(collx_layout_spans(layout_of(runs(0, 8, 24, 3), 80).get(), 4, &first, &bytes));
+}
+
 TEST(Layout, IsNoneOfTooManyRuns)
 {
     EXPECT_NE(layout_of(runs(0, 1, 2, 1024), 2048), nullptr);

@@ -49,16 +49,17 @@ static void combine(const void *in, void *inout, int64_t count)
 }
 
 /* collx lays elements out like the program's own, which begin at multiples of 16: data may need
- * that alignment elsewhere than where they begin.  MPI libraries look at their beginning alone. */
-static bool is_aligned(const void *elements)
+ * that alignment elsewhere than where they begin.  MPI libraries look at their beginning alone.
+ * The left ones may be the program's own. */
+static bool is_aligned(const void *elements, bool is_left)
 {
     return (uintptr_t)at(elements, 0, now->a) % 8 == 0 &&
-           (!by_collx || (uintptr_t)elements % 16 == 0);
+           (!by_collx || is_left || (uintptr_t)elements % 16 == 0);
 }
 
 static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
 {
-    if (*type != now_handle || *count < 0 || !is_aligned(in) || !is_aligned(inout)) {
+    if (*type != now_handle || *count < 0 || !is_aligned(in, true) || !is_aligned(inout, false)) {
         misused = true;
         return;
     }
