@@ -105,7 +105,8 @@ int collx_combine(struct collx_team *team, struct collx_call *call, unsigned cha
 
 bool collx_combines_own(const struct collx_team *team, const struct collx_call *call)
 {
-    return team->size == 2 && !call->contiguous && call->layout && call->elem_bytes <= BLOCK;
+    return !call->reduce && team->size == 2 && !call->contiguous && call->layout &&
+           call->elem_bytes <= BLOCK;
 }
 
 /* Our own elements into a room: gaps as well if that is safe, which takes less. */

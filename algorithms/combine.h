@@ -11,7 +11,7 @@
 int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
                   int64_t count, unsigned char *result);
 
-/* Whether collx_combine_own() can: of two ranks, with known gaps. */
+/* Whether collx_combine_own() can: without a kernel, of two ranks, with known gaps. */
 bool collx_combines_own(const struct collx_team *team, const struct collx_call *call);
 
 /* The same for `count` elements from the `first`-th on, of which the other rank's lie packed at

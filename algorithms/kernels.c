@@ -119,6 +119,28 @@
         sum_##part(left, right, result, 2 * count);                                                \
     }
 
+/* Of equal values the lower place; the right operand where neither is more, as the MPI libraries
+ * have it. */
+#define LOCATION(kernel, pair, more)                                                               \
+    static void kernel(const void *left, const void *right, void *result, size_t count)            \
+    {                                                                                              \
+        const struct pair *a = left, *b = right;                                                   \
+        struct pair *c = result;                                                                   \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            struct pair best = a[i].value more b[i].value ? a[i] : b[i];                           \
+            if (a[i].value == b[i].value && a[i].place < b[i].place)                               \
+                best.place = a[i].place;                                                           \
+            c[i] = best;                                                                           \
+        }                                                                                          \
+    }
+#define PAIR(name, value_type, place_type)                                                         \
+    struct name {                                                                                  \
+        value_type value;                                                                          \
+        place_type place;                                                                          \
+    } __attribute__((packed, may_alias));                                                          \
+    LOCATION(minloc_##name, name, <)                                                               \
+    LOCATION(maxloc_##name, name, >)
+
 INTEGER(8)
 INTEGER(16)
 INTEGER(32)
@@ -129,6 +151,13 @@ HALF(f16)
 HALF(bf16)
 COMPLEX(64, f32)
 COMPLEX(128, f64)
+PAIR(i16_int, int16_t, int32_t)
+PAIR(i32_int, int32_t, int32_t)
+PAIR(i64_int, int64_t, int32_t)
+PAIR(f32_int, float, int32_t)
+PAIR(f64_int, double, int32_t)
+PAIR(two_f32, float, float)
+PAIR(two_f64, double, double)
 
 #define INTEGER_ROW(ELEM, bits, sign)                                                              \
     [COLLX_ELEM_##ELEM] = {                                                                        \
@@ -147,6 +176,9 @@ COMPLEX(128, f64)
         [COLLX_OP_MAX] = max_##name,                                                               \
     }
 
+#define PAIR_ROW(ELEM, name)                                                                       \
+    [COLLX_ELEM_##ELEM] = {[COLLX_OP_MINLOC] = minloc_##name, [COLLX_OP_MAXLOC] = maxloc_##name}
+
 const struct collx_kernel_table KERNELS = {{
     INTEGER_ROW(I8, 8, i),
     INTEGER_ROW(I16, 16, i),
@@ -162,4 +194,11 @@ const struct collx_kernel_table KERNELS = {{
     FLOATING_ROW(F64, f64),
     [COLLX_ELEM_C64] = {[COLLX_OP_SUM] = sum_c64},
     [COLLX_ELEM_C128] = {[COLLX_OP_SUM] = sum_c128},
+    PAIR_ROW(I16_INT, i16_int),
+    PAIR_ROW(I32_INT, i32_int),
+    PAIR_ROW(I64_INT, i64_int),
+    PAIR_ROW(F32_INT, f32_int),
+    PAIR_ROW(F64_INT, f64_int),
+    PAIR_ROW(2F32, two_f32),
+    PAIR_ROW(2F64, two_f64),
 }};

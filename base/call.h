@@ -28,6 +28,14 @@ enum collx_elem {
     COLLX_ELEM_F64,
     COLLX_ELEM_C64, /* two floats: a complex number */
     COLLX_ELEM_C128,
+    /* A value and where it is, an int or the same type: for MINLOC and MAXLOC.  Packed. */
+    COLLX_ELEM_I16_INT,
+    COLLX_ELEM_I32_INT,
+    COLLX_ELEM_I64_INT,
+    COLLX_ELEM_F32_INT,
+    COLLX_ELEM_F64_INT,
+    COLLX_ELEM_2F32,
+    COLLX_ELEM_2F64,
     COLLX_ELEMS,
 };
 

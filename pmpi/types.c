@@ -27,7 +27,18 @@ enum {
 
 /* What numbers a type is of; how long they are has to be asked for: what MPI_INTEGER and MPI_REAL
  * are depends on how the Fortran of this MPI library was built. */
-enum numbers { OTHER, SIGNED, UNSIGNED, REAL, FLOAT16, BFLOAT16, TWO_REALS };
+enum numbers {
+    OTHER,
+    SIGNED,
+    UNSIGNED,
+    REAL,
+    FLOAT16,
+    BFLOAT16,
+    TWO_REALS,
+    INT_PAIR,
+    REAL_PAIR,
+    TWICE
+};
 
 /* COLLX_ELEM_NONE: no kernel of ours knows them, so MPI reduces them. */
 static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
@@ -41,6 +52,11 @@ static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
         [REAL] = {[4] = COLLX_ELEM_F32, [8] = COLLX_ELEM_F64},
         [FLOAT16] = {[2] = COLLX_ELEM_F16},
         [BFLOAT16] = {[2] = COLLX_ELEM_BF16},
+        /* A value and an int; and two values. */
+        [INT_PAIR] =
+            {[6] = COLLX_ELEM_I16_INT, [8] = COLLX_ELEM_I32_INT, [12] = COLLX_ELEM_I64_INT},
+        [REAL_PAIR] = {[8] = COLLX_ELEM_F32_INT, [12] = COLLX_ELEM_F64_INT},
+        [TWICE] = {[8] = COLLX_ELEM_2F32, [16] = COLLX_ELEM_2F64},
         [TWO_REALS] = {[8] = COLLX_ELEM_C64, [16] = COLLX_ELEM_C128},
     };
 
@@ -134,11 +150,11 @@ void collx_types_init(void)
     add(MPI_C_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
     add(MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
 
-    add(MPI_FLOAT_INT, PAIR, OTHER);
-    add(MPI_DOUBLE_INT, PAIR, OTHER);
-    add(MPI_LONG_INT, PAIR, OTHER);
-    add(MPI_2INT, PAIR, OTHER);
-    add(MPI_SHORT_INT, PAIR, OTHER);
+    add(MPI_FLOAT_INT, PAIR, REAL_PAIR);
+    add(MPI_DOUBLE_INT, PAIR, REAL_PAIR);
+    add(MPI_LONG_INT, PAIR, INT_PAIR);
+    add(MPI_2INT, PAIR, INT_PAIR);
+    add(MPI_SHORT_INT, PAIR, INT_PAIR);
     add(MPI_LONG_DOUBLE_INT, PAIR, OTHER);
 
     add(MPI_CHARACTER, NOTHING, OTHER);
@@ -148,9 +164,9 @@ void collx_types_init(void)
     add(MPI_DOUBLE_PRECISION, FLOATING, REAL);
     add(MPI_COMPLEX, COMPLEX, TWO_REALS);
     add(MPI_DOUBLE_COMPLEX, COMPLEX, TWO_REALS);
-    add(MPI_2REAL, PAIR, OTHER);
-    add(MPI_2DOUBLE_PRECISION, PAIR, OTHER);
-    add(MPI_2INTEGER, PAIR, OTHER);
+    add(MPI_2REAL, PAIR, TWICE);
+    add(MPI_2DOUBLE_PRECISION, PAIR, TWICE);
+    add(MPI_2INTEGER, PAIR, INT_PAIR);
 #ifdef MPI_INTEGER1
     add(MPI_INTEGER1, FORTRAN_INTEGER, SIGNED);
 #endif

@@ -343,6 +343,56 @@ TEST_P(Reduce, Complex)
     check_complex<double>(GetParam(), COLLX_ELEM_C128, COLLX_ELEM_F64);
 }
 
+/* By the book: of equal values the lower place. */
+template <class Value, class Place> void check_pairs(collx_kernels version, collx_elem elem)
+{
+    struct [[gnu::packed]] Pair {
+        Value value;
+        Place place;
+    };
+    std::mt19937 random(7);
+    for (size_t count : {1, 2, 9, 1000}) {
+        std::vector<Pair> left(count), right(count), got(count);
+        for (bool most : {false, true}) {
+            for (size_t i = 0; i < count; i++) {
+                left[i] = {static_cast<Value>(random() % 3), static_cast<Place>(random() % 5)};
+                right[i] = {static_cast<Value>(random() % 3), static_cast<Place>(random() % 5)};
+            }
+            collx_reduce_kernel_of(version, most ? COLLX_OP_MAXLOC : COLLX_OP_MINLOC,
+                                   elem)(left.data(), right.data(), got.data(), count);
+            for (size_t i = 0; i < count; i++) {
+                const Value a = left[i].value, b = right[i].value;
+                const Place there = a == b ? std::min<Place>(left[i].place, right[i].place)
+                                    : (a > b) == most ? Place(left[i].place)
+                                                      : Place(right[i].place);
+                EXPECT_EQ(Value(got[i].value), most ? std::max(a, b) : std::min(a, b));
+                EXPECT_EQ(Place(got[i].place), there);
+            }
+            /* In place, either side. */
+            std::vector<Pair> same = left;
+            collx_reduce_kernel_of(version, most ? COLLX_OP_MAXLOC : COLLX_OP_MINLOC,
+                                   elem)(same.data(), right.data(), same.data(), count);
+            EXPECT_EQ(0, memcmp(same.data(), got.data(), count * sizeof(Pair)));
+            same = right;
+            collx_reduce_kernel_of(version, most ? COLLX_OP_MAXLOC : COLLX_OP_MINLOC,
+                                   elem)(left.data(), same.data(), same.data(), count);
+            EXPECT_EQ(0, memcmp(same.data(), got.data(), count * sizeof(Pair)));
+        }
+    }
+    EXPECT_EQ(nullptr, collx_reduce_kernel_of(version, COLLX_OP_SUM, elem));
+}
+
+TEST_P(Reduce, Pairs)
+{
+    check_pairs<int16_t, int32_t>(GetParam(), COLLX_ELEM_I16_INT);
+    check_pairs<int32_t, int32_t>(GetParam(), COLLX_ELEM_I32_INT);
+    check_pairs<int64_t, int32_t>(GetParam(), COLLX_ELEM_I64_INT);
+    check_pairs<float, int32_t>(GetParam(), COLLX_ELEM_F32_INT);
+    check_pairs<double, int32_t>(GetParam(), COLLX_ELEM_F64_INT);
+    check_pairs<float, float>(GetParam(), COLLX_ELEM_2F32);
+    check_pairs<double, double>(GetParam(), COLLX_ELEM_2F64);
+}
+
 /* Every half next to zero, to one and to itself, and many with any other. */
 template <class T> void check_halves(collx_kernels version, collx_elem elem)
 {
