@@ -5,41 +5,52 @@
 
 enum { RUNS_MOST = 1024 };
 
-static unsigned count_runs(const int64_t *offset, size_t size)
+static size_t count_runs(const uint16_t *offset, size_t size)
 {
-    unsigned runs = 1;
+    size_t runs = 1;
 
     for (size_t i = 1; i < size; i++)
         runs += offset[i] != offset[i - 1] + 1;
     return runs;
 }
 
-static void find_step(struct collx_layout *layout)
+/* Whether there are so many runs of the same length, at the same distance. */
+static bool is_even(const uint16_t *offset, size_t size, size_t runs, ptrdiff_t *step)
 {
-    const struct collx_run *run = layout->run;
-    const unsigned runs = layout->runs;
+    const size_t each = size / runs;
+    bool even = size % runs == 0;
 
-    layout->step = runs > 1 ? run[1].at - run[0].at : layout->extent;
-    layout->regular = layout->extent == (ptrdiff_t)runs * layout->step;
-    for (unsigned i = 1; i < runs && layout->regular; i++)
-        layout->regular = run[i].bytes == run[0].bytes && run[i].at - run[i - 1].at == layout->step;
+    *step = runs > 1 && even ? offset[each] - offset[0] : 0;
+    for (size_t i = 1; i < runs && even; i++)
+        even = offset[i * each] - offset[(i - 1) * each] == *step &&
+               offset[i * each] != offset[i * each - 1] + 1;
+    return even;
 }
 
-struct collx_layout *collx_layout_create(const int64_t *offset, size_t size, ptrdiff_t extent)
+struct collx_layout *collx_layout_create(const uint16_t *offset, ptrdiff_t lowest, size_t size,
+                                         ptrdiff_t extent)
 {
-    const unsigned runs = count_runs(offset, size);
+    const size_t runs = count_runs(offset, size);
+    ptrdiff_t step;
+    const bool even = is_even(offset, size, runs, &step);
+    const size_t kept = even ? 1 : runs;
     struct collx_layout *layout =
-        runs > RUNS_MOST ? NULL : malloc(sizeof *layout + runs * sizeof layout->run[0]);
+        kept > RUNS_MOST ? NULL : malloc(sizeof *layout + kept * sizeof layout->run[0]);
 
     if (!layout)
         return NULL;
-    *layout = (struct collx_layout){.size = size, .extent = extent};
+    *layout = (struct collx_layout){
+        .size = size, .extent = extent, .even = even, .step = step, .runs = runs};
+    if (even) {
+        layout->run[0] = (struct collx_run){.at = lowest + offset[0], .bytes = size / runs};
+        return layout;
+    }
+    struct collx_run *run = layout->run - 1;
     for (size_t i = 0; i < size; i++) {
         if (!i || offset[i] != offset[i - 1] + 1)
-            layout->run[layout->runs++] = (struct collx_run){.at = offset[i], .before = i};
-        layout->run[layout->runs - 1].bytes++;
+            *++run = (struct collx_run){.at = lowest + offset[i], .before = i};
+        run->bytes++;
     }
-    find_step(layout);
     return layout;
 }
 
@@ -47,11 +58,13 @@ bool collx_layout_spans(const struct collx_layout *layout, size_t count, ptrdiff
                         size_t *bytes)
 {
     enum { PAGE_LEAST = 4096 };
-    const size_t runs = layout->runs * count;
+    const ptrdiff_t each = (ptrdiff_t)layout->run[0].bytes;
+    const ptrdiff_t span = (ptrdiff_t)(layout->runs - 1) * layout->step + each;
 
     *first = layout->run[0].at;
-    *bytes = runs ? (runs - 1) * (size_t)layout->step + layout->run[0].bytes : 0;
-    return layout->regular && layout->step > 0 && layout->step < PAGE_LEAST;
+    *bytes = count ? (size_t)((ptrdiff_t)(count - 1) * layout->extent + span) : 0;
+    return layout->even && layout->step >= 0 && layout->step - each < PAGE_LEAST &&
+           layout->extent >= span && layout->extent - span < PAGE_LEAST;
 }
 
 /* Both ways: packed bytes are next to each other on one side, and this far apart on the other. */
@@ -95,33 +108,48 @@ static void move_runs(const struct side *side, ptrdiff_t at, ptrdiff_t step, siz
 #undef OF
 }
 
-static void transfer_regular(const struct collx_layout *layout, const struct side *side,
-                             size_t first, size_t bytes)
+/* Of runs of the same length and distance. */
+static void transfer_even(const struct side *side, ptrdiff_t at, ptrdiff_t step, size_t each,
+                          size_t first, size_t done, size_t bytes)
 {
-    const size_t each = layout->run[0].bytes, into = first % each;
-    ptrdiff_t at = layout->run[0].at + (ptrdiff_t)(first / each) * layout->step;
-    size_t done = 0;
+    const size_t into = first % each, end = done + bytes;
 
+    at += (ptrdiff_t)(first / each) * step;
     if (into) {
-        done = each - into < bytes ? each - into : bytes;
-        move(side, at + (ptrdiff_t)into, 0, done);
-        at += layout->step;
+        const size_t some = each - into < bytes ? each - into : bytes;
+        move(side, at + (ptrdiff_t)into, done, some);
+        done += some;
+        at += step;
     }
-    const size_t whole = (bytes - done) / each;
-    move_runs(side, at, layout->step, each, done, whole);
-    at += (ptrdiff_t)whole * layout->step;
+    const size_t whole = (end - done) / each;
+    move_runs(side, at, step, each, done, whole);
+    at += (ptrdiff_t)whole * step;
     done += whole * each;
-    if (done < bytes)
-        move(side, at, done, bytes - done);
+    if (done < end)
+        move(side, at, done, end - done);
+}
+
+static void transfer_elements(const struct collx_layout *layout, const struct side *side,
+                              size_t first, size_t bytes)
+{
+    const size_t each = layout->run[0].bytes;
+    ptrdiff_t element = (ptrdiff_t)(first / layout->size) * layout->extent;
+    size_t into = first % layout->size, some;
+
+    for (size_t done = 0; done < bytes; done += some, into = 0, element += layout->extent) {
+        const size_t left = layout->size - into;
+        some = left < bytes - done ? left : bytes - done;
+        transfer_even(side, element + layout->run[0].at, layout->step, each, into, done, some);
+    }
 }
 
 /* The run of an element that has this one of its packed bytes. */
-static unsigned run_with(const struct collx_layout *layout, size_t byte)
+static size_t run_with(const struct collx_layout *layout, size_t byte)
 {
-    unsigned low = 0, high = layout->runs;
+    size_t low = 0, high = layout->runs;
 
     while (high - low > 1) {
-        const unsigned middle = (low + high) / 2;
+        const size_t middle = (low + high) / 2;
         if (layout->run[middle].before <= byte)
             low = middle;
         else
@@ -133,12 +161,20 @@ static unsigned run_with(const struct collx_layout *layout, size_t byte)
 static void transfer(const struct collx_layout *layout, const struct side *side, size_t first,
                      size_t bytes)
 {
-    if (layout->regular) {
-        transfer_regular(layout, side, first, bytes);
+    if (layout->even && layout->runs == 1) {
+        transfer_even(side, layout->run[0].at, layout->extent, layout->size, first, 0, bytes);
+        return;
+    }
+    if (layout->even && layout->extent == (ptrdiff_t)layout->runs * layout->step) {
+        transfer_even(side, layout->run[0].at, layout->step, layout->run[0].bytes, first, 0, bytes);
+        return;
+    }
+    if (layout->even) {
+        transfer_elements(layout, side, first, bytes);
         return;
     }
     ptrdiff_t element = (ptrdiff_t)(first / layout->size) * layout->extent;
-    unsigned i = run_with(layout, first % layout->size);
+    size_t i = run_with(layout, first % layout->size);
     size_t into = first % layout->size - layout->run[i].before, some;
 
     for (size_t done = 0; done < bytes; done += some, into = 0) {

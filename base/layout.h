@@ -20,16 +20,19 @@ struct collx_run {
 struct collx_layout {
     size_t size;      /* packed bytes of an element, > 0 */
     ptrdiff_t extent; /* from one element to the next */
-    /* All runs, of all elements, have the same length and distance from one to the next. */
-    bool regular;
+    /* All runs of an element have the same length and distance from one to the next; then the first
+     * is here alone. */
+    bool even;
     ptrdiff_t step; /* that distance, if they have */
-    unsigned runs;  /* of an element, at least one */
+    size_t runs;    /* of an element, at least one */
     struct collx_run run[];
 };
 
-/* From the offset in an element, [size], of each of its packed bytes.  NULL: out of memory, or
- * these are too many runs to be worth it.  To be given to free(). */
-struct collx_layout *collx_layout_create(const int64_t *offset, size_t size, ptrdiff_t extent);
+/* From where each of an element's packed bytes lies: [size], counted from `lowest`, which is
+ * counted from the element's address.  NULL: out of memory, or these are too many runs to be worth
+ * it.  To be given to free(). */
+struct collx_layout *collx_layout_create(const uint16_t *offset, ptrdiff_t lowest, size_t size,
+                                         ptrdiff_t extent);
 
 /* Whether elements follow each other without gaps, from their address on, in the order in which
  * they are packed: there is nothing to pack. */

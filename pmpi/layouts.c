@@ -9,6 +9,10 @@
 /* An offset takes two bytes, each of which is packed in a turn of its own. */
 enum { LONGEST = 1 << 16 };
 
+/* To ask takes as long as to send some elements; of a type that a program makes anew for each
+ * message it is never worth it. */
+enum { WORTH = 8 };
+
 /* Guards that there is one key, and that a type gets one layout alone: the second one would free
  * the first, which another thread has in its hands.  deleted() does not take it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,7 +24,7 @@ static struct collx_layout none;
 static int deleted(MPI_Datatype type, int key, void *value, void *extra)
 {
     (void)type, (void)key, (void)extra;
-    if (value != &none)
+    if ((uintptr_t)value >= WORTH && value != &none)
         free(value);
     return MPI_SUCCESS;
 }
@@ -48,13 +52,13 @@ static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
         return NULL;
     unsigned char *element = malloc((size_t)span), *low = malloc((size_t)size),
                   *high = malloc((size_t)size);
-    int64_t *offset = malloc((size_t)size * sizeof *offset);
+    uint16_t *offset = malloc((size_t)size * sizeof *offset);
     if (element && low && high && offset &&
         pack_offsets(type, lowest, element, (size_t)span, 0, low, (int)size) &&
         pack_offsets(type, lowest, element, (size_t)span, 8, high, (int)size)) {
         for (MPI_Count i = 0; i < size; i++)
-            offset[i] = lowest + (low[i] | high[i] << 8);
-        layout = collx_layout_create(offset, (size_t)size, extent);
+            offset[i] = (uint16_t)(low[i] | high[i] << 8);
+        layout = collx_layout_create(offset, lowest, (size_t)size, extent);
     }
     free(element);
     free(low);
@@ -63,8 +67,9 @@ static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
     return layout;
 }
 
-/* What hangs on the type; NULL: nothing. */
-static const struct collx_layout *find(MPI_Datatype type)
+/* What hangs on the type: NULL nothing, fewer than WORTH elements that have been sent, or its
+ * layout. */
+static void *find(MPI_Datatype type)
 {
     /* Relaxed: a key is a number, and a thread that has MPI find what hangs there synchronises with
      * the one that had MPI hang it there. */
@@ -77,34 +82,47 @@ static const struct collx_layout *find(MPI_Datatype type)
                : NULL;
 }
 
-/* Under the lock. */
-static const struct collx_layout *add(MPI_Datatype type, MPI_Count size)
+static bool is_layout(const void *value)
 {
+    return (uintptr_t)value >= WORTH;
+}
+
+/* Under the lock: what shall hang there now. */
+static void *add(MPI_Datatype type, MPI_Count size, int64_t count)
+{
+    const uintptr_t sent = (uintptr_t)find(type);
     int key = atomic_load_explicit(&keyval, memory_order_relaxed);
+    struct collx_layout *layout = NULL;
+    void *value;
 
     if (key == MPI_KEYVAL_INVALID) {
         if (pmpi.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deleted, &key, NULL))
             return &none;
         atomic_store_explicit(&keyval, key, memory_order_relaxed);
     }
-    struct collx_layout *layout = probe(type, size);
-    if (!pmpi.Type_set_attr(type, key, layout ? layout : &none))
-        return layout ? layout : &none;
+    if (count < WORTH && sent + (uintptr_t)count < WORTH) {
+        value = (void *)(sent + (uintptr_t)count);
+    } else {
+        layout = probe(type, size);
+        value = layout ? layout : &none;
+    }
+    if (!pmpi.Type_set_attr(type, key, value))
+        return value;
     free(layout);
     return &none;
 }
 
-const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size)
+const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size, int64_t count)
 {
-    const struct collx_layout *layout = find(type);
+    void *value = find(type);
 
-    if (__builtin_expect(!layout, 0)) {
+    if (__builtin_expect(!is_layout(value), 0) && count > 0) {
         pthread_mutex_lock(&lock);
-        layout = find(type);
-        layout = layout ? layout : add(type, size);
+        value = find(type);
+        value = is_layout(value) ? value : add(type, size, count);
         pthread_mutex_unlock(&lock);
     }
-    return layout == &none ? NULL : layout;
+    return is_layout(value) && value != &none ? value : NULL;
 }
 
 void collx_layouts_finish(void)

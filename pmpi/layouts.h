@@ -9,9 +9,10 @@
 #include "base/layout.h"
 #include "pmpi/pmpi.h"
 
-/* Of a type that may be used for communication and has `size` bytes.  It lasts as long as the type.
- * NULL: MPI has to pack these elements: they are long, or in many pieces, or memory ran out. */
-const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size);
+/* Of a type that may be used for communication and has `size` bytes, of which `count` elements are
+ * sent.  It lasts as long as the type.  NULL: MPI has to pack these elements: too few have been
+ * sent so far, they are long, or in many pieces, or memory ran out. */
+const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size, int64_t count);
 
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end. */
 void collx_layouts_finish(void);

@@ -135,7 +135,7 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
     call->contiguous = type->contiguous;
     call->layout = NULL;
     if (__builtin_expect(!type->contiguous, 0)) {
-        call->layout = collx_layout_of((MPI_Datatype)call->datatype, type->size);
+        call->layout = collx_layout_of((MPI_Datatype)call->datatype, type->size, call->count);
         call->contiguous = call->layout && collx_layout_is_contiguous(call->layout);
     }
     if (collx_gpu_has(call->rbuf))

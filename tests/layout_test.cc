@@ -15,9 +15,13 @@ namespace
 
 using Layout = std::unique_ptr<collx_layout, decltype(&free)>;
 
-Layout layout_of(const std::vector<int64_t> &offset, ptrdiff_t extent)
+Layout layout_of(const std::vector<int64_t> &at, ptrdiff_t extent)
 {
-    return Layout(collx_layout_create(offset.data(), offset.size(), extent), free);
+    const int64_t lowest = *std::min_element(at.begin(), at.end());
+    std::vector<uint16_t> offset;
+    for (int64_t each : at)
+        offset.push_back(static_cast<uint16_t>(each - lowest));
+    return Layout(collx_layout_create(offset.data(), lowest, offset.size(), extent), free);
 }
 
 /* Packs and unpacks from `first` on, and looks at each byte. */
@@ -72,31 +76,37 @@ std::vector<int64_t> runs(int64_t at, int64_t each, int64_t step, int64_t count)
     return offset;
 }
 
-TEST(Layout, Regular)
+TEST(Layout, Even)
 {
     for (int64_t each : {1, 2, 3, 4, 8, 12, 16, 20, 24, 32, 64, 100})
         for (int64_t count : {1, 2, 7}) {
             const int64_t step = 2 * each + 4;
-            const auto offset = runs(0, each, step, count);
-            EXPECT_TRUE(layout_of(offset, count * step)->regular);
-            check(offset, count * step, 9);
-            check(runs(-8, each, step, count), count * step, 9);
-            /* From the last element to the first, and from the last run to the first. */
-            check(runs(0, each, -step, count), -count * step, 9);
+            /* Runs go on at their distance into the next element, or at another one. */
+            for (int64_t extent : {count * step, count * step + 8, (count - 1) * step + each}) {
+                const auto offset = runs(0, each, step, count);
+                EXPECT_TRUE(layout_of(offset, extent)->even);
+                check(offset, extent, 9);
+                check(runs(-8, each, step, count), extent, 9);
+                /* From the last element to the first, and from the last run to the first. */
+                check(runs(0, each, -step, count), -extent, 9);
+            }
         }
 }
 
-TEST(Layout, Irregular)
+TEST(Layout, Uneven)
 {
-    const auto offset = runs(0, 8, 24, 5);
-    EXPECT_FALSE(layout_of(offset, 5 * 24 + 8)->regular) << "another distance between elements";
-    check(offset, 5 * 24 + 8, 9);
-    check(offset, 4 * 24 + 8, 9);
     std::vector<int64_t> odd = {40, 41, 42, 7, 0, 1, 2, 3, 20, 21, 60};
+    EXPECT_FALSE(layout_of(odd, 64)->even);
     check(odd, 64, 11);
     check(odd, -64, 11);
     check({4, 5, 6, 7, 0, 1, 2, 3}, 8, 5);
     check({3}, 5, 40);
+    for (std::vector<int64_t> almost :
+         {std::vector<int64_t>{0, 1, 4, 5, 9, 10}, std::vector<int64_t>{0, 1, 4, 5, 8, 12},
+          std::vector<int64_t>{0, 1, 2, 5, 8, 9}}) {
+        EXPECT_FALSE(layout_of(almost, 16)->even);
+        check(almost, 16, 7);
+    }
 }
 
 TEST(Layout, KnowsWhereThereIsNothingToPack)
@@ -116,17 +126,28 @@ TEST(Layout, KnowsWhenGapsMayBeRead)
     ASSERT_TRUE(collx_layout_spans(layout_of(runs(-16, 8, 24, 3), 72).get(), 4, &first, &bytes));
     EXPECT_EQ(first, -16);
     EXPECT_EQ(bytes, 11 * 24 + 8u);
-    EXPECT_FALSE(
-        collx_layout_spans(layout_of(runs(0, 8, 4096, 3), 3 * 4096).get(), 4, &first, &bytes))
-        << "a page may be missing";
-    EXPECT_FALSE(collx_layout_spans(layout_of(runs(0, 8, -24, 3), -72).get(), 4, &first, &bytes));
-    EXPECT_FALSE(collx_layout_spans(layout_of(runs(0, 8, 24, 3), 80).get(), 4, &first, &bytes));
+    ASSERT_TRUE(collx_layout_spans(layout_of(runs(0, 8, 24, 3), 80).get(), 4, &first, &bytes));
+    EXPECT_EQ(bytes, 3 * 80 + 2 * 24 + 8u);
+    auto may_be = [&](const std::vector<int64_t> &offset, ptrdiff_t extent) {
+        return collx_layout_spans(layout_of(offset, extent).get(), 4, &first, &bytes);
+    };
+    EXPECT_TRUE(may_be(runs(0, 8, 4103, 3), 3 * 4103));
+    EXPECT_FALSE(may_be(runs(0, 8, 4104, 3), 3 * 4104)) << "a page may be missing";
+    EXPECT_FALSE(may_be(runs(0, 8, 24, 3), 56 + 4096)) << "a page may be missing";
+    EXPECT_FALSE(may_be(runs(0, 8, -24, 3), -72));
+    EXPECT_FALSE(may_be(runs(0, 8, 24, 3), 24)) << "elements that overlap";
+    EXPECT_FALSE(may_be({0, 1, 5, 9}, 16));
 }
 
 TEST(Layout, IsNoneOfTooManyRuns)
 {
-    EXPECT_NE(layout_of(runs(0, 1, 2, 1024), 2048), nullptr);
-    EXPECT_EQ(layout_of(runs(0, 1, 2, 1025), 2050), nullptr);
+    std::vector<int64_t> at;
+    for (int64_t i = 0; i < 1025; i++)
+        at.push_back(3 * i + i % 2);
+    EXPECT_EQ(layout_of(at, 4096), nullptr);
+    at.pop_back();
+    EXPECT_NE(layout_of(at, 4096), nullptr);
+    EXPECT_NE(layout_of(runs(0, 1, 2, 20000), 40000), nullptr) << "even";
 }
 
 } // namespace
