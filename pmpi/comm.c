@@ -168,16 +168,11 @@ static void give_up(struct collx_comm *state)
     collx_messages_close(state);
 }
 
-static void forget(MPI_Comm comm)
-{
-    pthread_mutex_lock(&lock);
-    delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm);
-    pthread_mutex_unlock(&lock);
-}
-
 void collx_comm_drop(struct collx_comm *state)
 {
-    forget(state->comm);
+    pthread_mutex_lock(&lock);
+    delete (atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)state->comm);
+    pthread_mutex_unlock(&lock);
     state_destroy(state);
 }
 

@@ -49,14 +49,19 @@ bool collx_comm_is_going(MPI_Comm comm)
     return found;
 }
 
-/* Returns the depth to return to. */
-static int go(const struct going *one)
+/* Have MPI free an object, of which `what` says how callbacks are to be taken. */
+static int free_by_mpi(enum collx_entry entry, void *object, struct going what)
 {
-    leave_those_over(one->frame);
-    if (depth == NESTED_MOST)
-        return depth;
-    going[depth] = *one;
-    return depth++;
+    int (*real)(void *) = (int (*)(void *))collx_door.real[entry];
+
+    what.frame = __builtin_frame_address(0);
+    leave_those_over(what.frame);
+    const int before = depth;
+    if (depth < NESTED_MOST)
+        going[depth++] = what;
+    int error = real(object);
+    depth = before;
+    return error;
 }
 
 void collx_comm_retire(struct collx_comm *state)
@@ -116,10 +121,9 @@ bool collx_comm_linger(struct collx_comm *state)
 
 static int let_go(enum collx_entry entry, MPI_Comm *comm)
 {
-    int (*real)(MPI_Comm *) = (int (*)(MPI_Comm *))collx_door.real[entry];
     /* Those that cannot be freed are one rank's mistake, which MPI reports. */
     if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
-        return real(comm);
+        return ((int (*)(MPI_Comm *))collx_door.real[entry])(comm);
     struct collx_comm *state = collx_comm_look(*comm);
     const bool known = state != &collx_comm_unknown;
 #ifdef MPICH
@@ -131,11 +135,7 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
         collx_comm_retire(state);
     if (known)
         collx_comm_rehang(state);
-    const int before =
-        go(&(struct going){.comm = (uintptr_t)*comm, .frame = __builtin_frame_address(0)});
-    int error = real(comm);
-    depth = before;
-    return error;
+    return free_by_mpi(entry, comm, (struct going){.comm = (uintptr_t)*comm});
 }
 
 static int comm_free(MPI_Comm *comm)
@@ -150,24 +150,14 @@ static int comm_disconnect(MPI_Comm *comm)
 
 /* With a window and with a file goes a communicator that MPI has made of the program's, and copied
  * there what hangs on that: those callbacks may be the first to call anything on it. */
-static int free_hidden(enum collx_entry entry, void *object)
-{
-    int (*real)(void *) = (int (*)(void *))collx_door.real[entry];
-    const int before = go(&(struct going){.hidden = true, .frame = __builtin_frame_address(0)});
-    int error = real(object);
-
-    depth = before;
-    return error;
-}
-
 static int win_free(void *window)
 {
-    return free_hidden(COLLX_ENTRY_Win_free, window);
+    return free_by_mpi(COLLX_ENTRY_Win_free, window, (struct going){.hidden = true});
 }
 
 static int file_close(void *file)
 {
-    return free_hidden(COLLX_ENTRY_File_close, file);
+    return free_by_mpi(COLLX_ENTRY_File_close, file, (struct going){.hidden = true});
 }
 
 void collx_comm_free_install(void)
