@@ -21,10 +21,16 @@ static _Atomic int keyval = MPI_KEYVAL_INVALID;
 /* What hangs on types that MPI has to pack, so that they are not looked at again. */
 static struct collx_layout none;
 
+/* Of what hangs on a type; else that is how many elements have been sent, fewer than WORTH. */
+static bool is_layout(const void *value)
+{
+    return (uintptr_t)value >= WORTH;
+}
+
 static int deleted(MPI_Datatype type, int key, void *value, void *extra)
 {
     (void)type, (void)key, (void)extra;
-    if ((uintptr_t)value >= WORTH && value != &none)
+    if (is_layout(value) && value != &none)
         free(value);
     return MPI_SUCCESS;
 }
@@ -67,8 +73,7 @@ static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
     return layout;
 }
 
-/* What hangs on the type: NULL nothing, fewer than WORTH elements that have been sent, or its
- * layout. */
+/* What hangs on the type; NULL: nothing. */
 static void *find(MPI_Datatype type)
 {
     /* Relaxed: a key is a number, and a thread that has MPI find what hangs there synchronises with
@@ -82,15 +87,9 @@ static void *find(MPI_Datatype type)
                : NULL;
 }
 
-static bool is_layout(const void *value)
+/* Under the lock, when so many elements had been sent: what hangs there now. */
+static void *add(MPI_Datatype type, MPI_Count size, uintptr_t sent, int64_t count)
 {
-    return (uintptr_t)value >= WORTH;
-}
-
-/* Under the lock: what shall hang there now. */
-static void *add(MPI_Datatype type, MPI_Count size, int64_t count)
-{
-    const uintptr_t sent = (uintptr_t)find(type);
     int key = atomic_load_explicit(&keyval, memory_order_relaxed);
     struct collx_layout *layout = NULL;
     void *value;
@@ -119,7 +118,7 @@ const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size, in
     if (__builtin_expect(!is_layout(value), 0) && count > 0) {
         pthread_mutex_lock(&lock);
         value = find(type);
-        value = is_layout(value) ? value : add(type, size, count);
+        value = is_layout(value) ? value : add(type, size, (uintptr_t)value, count);
         pthread_mutex_unlock(&lock);
     }
     return is_layout(value) && value != &none ? value : NULL;

@@ -168,14 +168,11 @@ enum { SAME_UP_TO = 0 };
 enum { SAME_UP_TO = 1 };
 #endif
 
-static __attribute__((noinline)) bool is_of_kind(struct collx_call *call,
+static __attribute__((noinline)) bool is_of_kind(const struct collx_call *call,
                                                  struct collx_datatype *type)
 {
-    if (!collx_datatype_of_kind(type, (MPI_Op)call->op) ||
-        (call->bytes && (!call->sbuf || !call->rbuf)))
-        return false;
-    call->contiguous = type->contiguous && !collx_gpu_has(call->rbuf);
-    return true;
+    return collx_datatype_of_kind(type, (MPI_Op)call->op) &&
+           (!call->bytes || (call->sbuf && call->rbuf));
 }
 
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)

@@ -247,10 +247,9 @@ bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op)
 {
     const MPI_Datatype datatype = (MPI_Datatype)type->handle;
     int integers, addresses, types_in_it, combiner;
-    MPI_Aint lb, extent;
 
     /* Of one that is derived all predefined operations are refused. */
-    if (!collx_datatype_asked(type, op) || pmpi.Type_get_extent(datatype, &lb, &extent) ||
+    if (!collx_datatype_asked(type, op) ||
         pmpi.Type_get_envelope(datatype, &integers, &addresses, &types_in_it, &combiner))
         return false;
     type->elem = (uint8_t)elem_of(combiner == MPI_COMBINER_F90_REAL      ? REAL
@@ -258,7 +257,6 @@ bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op)
                                   : combiner == MPI_COMBINER_F90_INTEGER ? SIGNED
                                                                          : OTHER,
                                   type->size);
-    type->contiguous = lb == 0 && extent == type->size;
     return true;
 }
 

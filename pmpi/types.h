@@ -28,7 +28,7 @@ bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
 bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op);
 
 /* Whether this predefined operation may be used on a type that collx_datatype_derived() knows, as
- * on those that MPI_Type_create_f90_real and its like make; then its elements and layout are added.
+ * on those that MPI_Type_create_f90_real and its like make; then its elements are added.
  * Other ranks may have the predefined type that is the same to MPI. */
 bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op);
 
