@@ -137,7 +137,7 @@ struct manner {
 void measure(struct point *points, int count, const struct manner *manner);
 
 /* What collx adds to a call on one rank; prints it. */
-void measure_overhead(const struct point *points, int count, double batch_us);
+void measure_overhead(const struct point *points, int count, const struct manner *manner);
 
 /* --- print.c: rank 0 alone ---------------------------------------------------------------------
  */

@@ -199,10 +199,8 @@ static const struct argp_option known[] = {
      "made in a row, as most benchmarks do: ranks that need not wait for others run ahead (alone)",
      0},
     {"of", KEY_OF, "WHAT", 0,
-     "what messages are made of: numbers, added up; long-double and complex, likewise; maxloc, "
-     "which "
-     "are MPI_DOUBLE_INT; own, which are doubles, added up by an operation of the program's own; "
-     "or "
+     "what messages are made of: numbers, added up; long-double and complex, likewise; maxloc, of "
+     "MPI_DOUBLE_INT; own, which are doubles, added up by an operation of the program's own; or "
      "strided, which are every other double in memory, likewise (numbers)",
      0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
@@ -335,7 +333,7 @@ int main(int argc, char **argv)
         if (!routes_has_collx())
             fail("--overhead is what collx adds, and collx is not there; set "
                  "LD_PRELOAD=libcollx.so, and not COLLX_ENABLE=off");
-        measure_overhead(points, count, options.manner.batch_us);
+        measure_overhead(points, count, &options.manner);
     } else {
         routes_init(options.peers);
         measure(points, count, &options.manner);

@@ -67,6 +67,7 @@ static int combined_pair(int (*value)(int rank, int i), int i, int ranks)
 
 /* Every other double of sixteen. */
 enum { PARTS = 8, STEP = 2 };
+_Static_assert(PARTS *STEP * sizeof(double) <= ELEMENT_MOST, "it is the longest");
 static const double gap = -77;
 
 static void put_strided(char *at, int value, int rank)

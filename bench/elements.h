@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { ELEMENT_MOST = 128 }; /* no extent is longer */
+
 struct elements {
     const char *name; /* for --of; NULL: one of the plain numbers, of which the first has it */
     MPI_Datatype type;
@@ -20,7 +22,7 @@ struct elements {
     bool wraps; /* in eight bits */
 };
 
-/* The kinds that there are, "double, …", in `list`. */
+/* The kinds that there are, "numbers, long-double, …", in `list`. */
 void elements_list(char *list, size_t size);
 /* Whether there is such a kind. */
 bool elements_exist(const char *name);

@@ -79,11 +79,11 @@ static char *block_of(int rank)
 static void read_other(const struct task *task)
 {
     const bool all_give = task->point->kind == COLLX_ALLREDUCE;
-    const char *other = block_of(all_give ? (machine.rank + 1) % machine.size : root_of(task));
+    const int other = all_give ? (machine.rank + 1) % machine.size : root_of(task);
 
-    if (!all_give && gives(task, machine.rank))
+    if (other == machine.rank)
         return;
-    (task->past ? ways.stream : ways.wide)(task->receive, other, task->point->bytes);
+    (task->past ? ways.stream : ways.wide)(task->receive, block_of(other), task->point->bytes);
     collx_store_fence();
 }
 
@@ -123,8 +123,9 @@ static void renew(const struct task *task)
                                                       : task->receive;
 
     /* What lies in memory of elements with gaps is longer than the message. */
-    const size_t bytes = task->what == COLLECTIVE ? (size_t)task->count * task->elements->extent
-                                                  : task->point->bytes;
+    const size_t bytes = task->what == COPY || task->what == READ
+                             ? task->point->bytes
+                             : (size_t)task->count * task->elements->extent;
     for (size_t at = 0; data && at < bytes; at += 64)
         *(volatile char *)(data + at) = data[at];
 }
@@ -200,7 +201,7 @@ static int given(int rank, int i)
 /* And what it is worth as it came from there. */
 static int sent(const struct elements *elements, int rank, int i)
 {
-    char room[1024];
+    _Alignas(max_align_t) char room[ELEMENT_MOST];
 
     elements->put(room, given(rank, i), rank);
     return elements->get(room);
@@ -386,7 +387,8 @@ void measure(struct point *points, int count, const struct manner *manner)
 
     of = manner->of;
     make_memory(points, count);
-    make_blocks();
+    if (machine.size > 1)
+        make_blocks();
     for (int i = 0; i < count; i++)
         for (int r = 0; r < ROUTES_MOST; r++)
             estimate[i][r] = manner->batch_us * 1000; /* one call, to begin with */
@@ -424,13 +426,12 @@ static double alone(const struct task *task, int calls)
     return machine_ns(machine_ticks() - begin) / calls;
 }
 
-void measure_overhead(const struct point *points, int count, double batch_us)
+void measure_overhead(const struct point *points, int count, const struct manner *manner)
 {
     enum { BLOCKS = 201 };
-
-    of = "numbers";
     struct route through = {.comm = MPI_COMM_SELF}, past = {.comm = MPI_COMM_SELF, .own = true};
 
+    of = manner->of;
     make_memory(points, count);
     printf("collective     bytes      MPI ns    collx ns     adds ns  (quartiles)\n");
     for (int p = 0; p < count; p++) {
@@ -439,7 +440,7 @@ void measure_overhead(const struct point *points, int count, double batch_us)
                     b = task_of(COLLECTIVE, &points[p], &through);
 
         alone(&b, 20); /* sets the communicator up */
-        int calls = (int)(batch_us * 1000 / (alone(&a, 20) + 1)) + 4;
+        int calls = (int)(manner->batch_us * 1000 / (alone(&a, 20) + 1)) + 4;
         for (int i = 0; i < BLOCKS; i++) {
             if (i % 2)
                 collx[i] = alone(&b, calls);
