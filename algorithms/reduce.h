@@ -7,8 +7,8 @@
 
 /* The kernel for that operation on that type, or NULL: then MPI's own reduction does it.  All
  * operations that have one are commutative (to the bit, but for NaNs, of which the left one comes
- * out, and for the sign of zeros in a minimum or maximum); none is associative in floating point,
- * so the order is the caller's.
+ * out, but of MINLOC and MAXLOC the right one, and for the sign of zeros in a minimum or maximum);
+ * none is associative in floating point, so the order is the caller's.
  *
  * It is of the widest version that this CPU and COLLX_KERNELS allow.  All give the same bits. */
 collx_reduce_fn *collx_reduce_kernel(enum collx_op op, enum collx_elem elem);
