@@ -232,7 +232,7 @@ static int combine_small(struct collx_combiner *combiner,
             combiner->operands +
             (size_t)(combiner->place[combiner->node[rank]] + combiner->index[rank]) * bytes;
     if (!error && (!tree || combiner->own == 0))
-        error = collx_combine(combiner->team, contribution->call, combiner->from,
+        error = collx_combine(combiner->team, contribution->call, combiner->from, NULL,
                               contribution->count, contribution->out);
     return tree ? collx_error_first(error, hand_out(combiner, contribution->out, bytes)) : error;
 }
@@ -288,7 +288,7 @@ static int combine_slice(struct collx_combiner *combiner,
                 : combiner->operands + (size_t)(combiner->place[node] + index) * bytes;
     }
     return bytes
-               ? collx_combine(combiner->team, contribution->call, combiner->from,
+               ? collx_combine(combiner->team, contribution->call, combiner->from, NULL,
                                (int64_t)(bytes / contribution->call->elem_bytes), combiner->result)
                : 0;
 }

@@ -64,7 +64,7 @@ static int run_short(struct ordered *state, struct collx_call *call)
         state->from[neighbour(team, i)] = state->operands + (size_t)i * bytes;
     /* All of `from` is our own copy, so the result may as well go where no operand is. */
     if (!error)
-        error = collx_combine(team, call, state->from, call->count, state->result);
+        error = collx_combine(team, call, state->from, NULL, call->count, state->result);
     if (!error && call->contiguous)
         memcpy(call->rbuf, state->result, bytes);
     else if (!error)
@@ -116,7 +116,7 @@ static int run_chunk(struct ordered *state, struct collx_call *call, const struc
     }
     state->from[team->rank] = (unsigned char *)(uintptr_t)chunk->in + own_offset;
     if (!error && own)
-        error = collx_combine(team, call, state->from, (int64_t)(own / call->elem_bytes),
+        error = collx_combine(team, call, state->from, NULL, (int64_t)(own / call->elem_bytes),
                               state->result);
     /* What stood there has been sent to those who need it: `in` may be `out`. */
     memcpy(chunk->out + own_offset, state->result, own);

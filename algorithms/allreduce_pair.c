@@ -46,6 +46,7 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     const int other = !team->rank;
     const struct collx_piece half = half_of(call, chunk, team->rank);
     unsigned char **from = pipe->work->from, *shared = collx_pipe_in(pipe, other, g);
+    const char *own = collx_combine_own(call, half.first);
     int error = 0;
 
     collx_wait_for(team, &collx_pipe_part(pipe, other)->copied[g & 1], g, other, "Allreduce");
@@ -53,15 +54,11 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     from[team->rank] = call->contiguous ? (unsigned char *)(uintptr_t)call->sbuf +
                                               (size_t)half.first * call->elem_bytes
                                         : pipe->work->operand;
-    if (collx_combines_own(team, call)) {
-        error = collx_combine_own(team, call, half.first, half.count, shared, shared);
-    } else {
-        if (!call->contiguous)
-            error = team->ops->pack(team->ctx, call, call->sbuf, half.first, half.count,
-                                    pipe->work->operand);
-        if (!error && half.count)
-            error = collx_combine(team, call, from, half.count, shared);
-    }
+    if (!call->contiguous && !own)
+        error = team->ops->pack(team->ctx, call, call->sbuf, half.first, half.count,
+                                pipe->work->operand);
+    if (!error && half.count)
+        error = collx_combine(team, call, from, own, half.count, shared);
     if (!error)
         error = collx_pipe_get(pipe, call, half.first, half.count, shared);
     collx_flag_post(team, &collx_pipe_part(pipe, team->rank)->reduced[g & 1], g);

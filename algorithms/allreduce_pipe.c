@@ -134,12 +134,13 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
         for (int rank = 0; rank < team->size; rank++)
             from[rank] = collx_pipe_in(pipe, rank, g) + offset;
         /* Our own operand has not been copied anywhere yet; nobody else needs it. */
+        const char *there = collx_combine_own(call, (int64_t)first);
         if (call->contiguous)
             from[team->rank] = (unsigned char *)(uintptr_t)call->sbuf + first * call->elem_bytes;
-        else
+        else if (!there)
             error = collx_pipe_put(pipe, call, (int64_t)first, slice.count, own, false);
         if (!error)
-            error = collx_combine(team, call, from, slice.count, result);
+            error = collx_combine(team, call, from, there, slice.count, result);
         collx_copy_in(pipe->copier, out_of(pipe, g) + offset, result,
                       (size_t)slice.count * call->elem_bytes);
         for (int rank = 0; rank < team->size && !team->crowded; rank++)

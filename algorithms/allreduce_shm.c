@@ -70,15 +70,13 @@ static int combine_all(struct allreduce *state, struct collx_call *call, int err
     struct collx_team *team = state->team;
 
     if (call->contiguous)
-        return collx_combine(team, call, state->work.from, call->count, call->rbuf);
+        return collx_combine(team, call, state->work.from, NULL, call->count, call->rbuf);
     /* Behind all that has been gathered. */
     unsigned char *result = state->work.operand + (size_t)(team->size - 1) * state->work.bytes;
 
-    if (!error && collx_combines_own(team, call))
-        error =
-            collx_combine_own(team, call, 0, call->count, state->work.from[!team->rank], result);
-    else if (!error)
-        error = collx_combine(team, call, state->work.from, call->count, result);
+    if (!error)
+        error = collx_combine(team, call, state->work.from, collx_combine_own(call, 0), call->count,
+                              result);
     if (!error)
         error = team->ops->unpack(team->ctx, call, result, call->rbuf, 0, call->count);
     return error;

@@ -102,7 +102,7 @@ static int read_operands(const struct vectors *v, struct collx_piece piece)
 
 static int combine(const struct vectors *v, struct collx_piece piece)
 {
-    return collx_combine(v->single->team, v->call, v->work->from, piece.count,
+    return collx_combine(v->single->team, v->call, v->work->from, NULL, piece.count,
                          v->receive + (size_t)piece.first * v->call->elem_bytes);
 }
 

@@ -47,68 +47,6 @@ static int combine_block(struct collx_team *team, struct collx_call *call,
     return error;
 }
 
-/* The same, of elements that are not laid out so: in two rooms of MPI's layout. */
-static int combine_unpacked(struct collx_team *team, struct collx_call *call,
-                            unsigned char *const *from, size_t at, int64_t count,
-                            unsigned char *result, void *const *room)
-{
-    const struct collx_mpi_ops *ops = team->ops;
-    void *left = room[0], *right = room[1];
-    int error = ops->unpack(team->ctx, call, from[0] + at, left, 0, count);
-
-    for (int rank = 1; rank < team->size && !error; rank++) {
-        error = ops->unpack(team->ctx, call, from[rank] + at, right, 0, count);
-        if (!error)
-            error = ops->reduce(team->ctx, call, left, right, count);
-        void *swap = left;
-        left = right;
-        right = swap;
-    }
-    return error ? error : ops->pack(team->ctx, call, left, 0, count, result);
-}
-
-static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
-                          unsigned char *const *from, int64_t count, unsigned char *result)
-{
-    const struct collx_mpi_ops *ops = team->ops;
-    const bool packed = call->contiguous && call->elem_bytes <= BLOCK;
-    int64_t most = (int64_t)(BLOCK / call->elem_bytes), some;
-    void *base[2] = {NULL, NULL}, *room[2] = {NULL, NULL};
-    int error = 0;
-
-    most = most < 1 ? 1 : most < count ? most : count;
-    for (int i = 0; i < 2 && !packed; i++) {
-        room[i] = ops->elements(team->ctx, call, most, &base[i]);
-        error = room[i] ? error : ops->no_memory;
-    }
-    for (int64_t done = 0; done < count && !error; done += some) {
-        const size_t at = (size_t)done * call->elem_bytes;
-        some = count - done < most ? count - done : most;
-        error = packed ? combine_block(team, call, from, at, some, result + at)
-                       : combine_unpacked(team, call, from, at, some, result + at, room);
-    }
-    free(base[0]);
-    free(base[1]);
-    return error;
-}
-
-int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
-                  int64_t count, unsigned char *result)
-{
-    if (!call->reduce)
-        return combine_by_mpi(team, call, from, count, result);
-    call->reduce(from[0], from[1], result, (size_t)count);
-    for (int rank = 2; rank < team->size; rank++)
-        call->reduce(result, from[rank], result, (size_t)count);
-    return 0;
-}
-
-bool collx_combines_own(const struct collx_team *team, const struct collx_call *call)
-{
-    return !call->reduce && team->size == 2 && !call->contiguous && call->layout &&
-           call->elem_bytes <= BLOCK;
-}
-
 /* Our own elements into a room: gaps as well if that is safe, which takes less. */
 static int copy_own(struct collx_team *team, const struct collx_call *call, const char *own,
                     int64_t count, char *room)
@@ -125,49 +63,75 @@ static int copy_own(struct collx_team *team, const struct collx_call *call, cons
     return error ? error : team->ops->unpack(team->ctx, call, packed, room, 0, count);
 }
 
-/* The left operand may lie where the program has it; the right one is where MPI puts the result,
- * and an operation of the program's own may assign whole elements there. */
-static int combine_own_block(struct collx_team *team, struct collx_call *call, const char *own,
-                             int64_t count, const unsigned char *other, unsigned char *result,
-                             char *const *room)
+/* The same, of elements that are not laid out so: in two rooms of MPI's layout.  `own` are ours, if
+ * not NULL: the left operand may lie where the program has it, but in the right one an operation of
+ * the program's own may assign whole elements. */
+static int combine_unpacked(struct collx_team *team, struct collx_call *call,
+                            unsigned char *const *from, const char *own, size_t at, int64_t count,
+                            unsigned char *result, char *const *room)
 {
     const struct collx_mpi_ops *ops = team->ops;
-    const bool is_left = team->rank == 0;
-    int error = ops->unpack(team->ctx, call, other, room[0], 0, count);
-
-    if (!error && !is_left)
-        error = copy_own(team, call, own, count, room[1]);
-    if (!error)
-        error = ops->reduce(team->ctx, call, is_left ? own : room[0], is_left ? room[0] : room[1],
-                            count);
-    return error ? error
-                 : ops->pack(team->ctx, call, is_left ? room[0] : room[1], 0, count, result);
-}
-
-int collx_combine_own(struct collx_team *team, struct collx_call *call, int64_t first,
-                      int64_t count, const unsigned char *other, unsigned char *result)
-{
-    const struct collx_mpi_ops *ops = team->ops;
-    const int64_t most = (int64_t)(BLOCK / call->elem_bytes);
-    const char *own = (const char *)call->sbuf + first * call->layout->extent;
-    void *base[2] = {NULL, NULL};
-    char *room[2] = {NULL, NULL};
-    int64_t some;
+    const char *left = team->rank == 0 ? own : NULL;
     int error = 0;
 
-    for (int i = 0; i < 1 + team->rank && count; i++) {
-        room[i] = ops->elements(team->ctx, call, count < most ? count : most, &base[i]);
+    for (int rank = left ? 1 : 0; rank < team->size && !error; rank++) {
+        char *right = room[rank & 1];
+        error = own && rank == team->rank
+                    ? copy_own(team, call, own, count, right)
+                    : ops->unpack(team->ctx, call, from[rank] + at, right, 0, count);
+        if (!error && left)
+            error = ops->reduce(team->ctx, call, left, right, count);
+        left = right;
+    }
+    return error ? error : ops->pack(team->ctx, call, left, 0, count, result);
+}
+
+static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
+                          unsigned char *const *from, const char *own, int64_t count,
+                          unsigned char *result)
+{
+    const struct collx_mpi_ops *ops = team->ops;
+    const bool packed = call->contiguous && call->elem_bytes <= BLOCK;
+    int64_t most = (int64_t)(BLOCK / call->elem_bytes), some;
+    void *base[2] = {NULL, NULL};
+    char *room[2] = {NULL, NULL};
+    int error = 0;
+
+    most = most < 1 ? 1 : most < count ? most : count;
+    /* Two ranks' left operand needs none. */
+    for (int i = own && team->rank == 0 && team->size == 2; i < 2 && !packed; i++) {
+        room[i] = ops->elements(team->ctx, call, most, &base[i]);
         error = room[i] ? error : ops->no_memory;
     }
     for (int64_t done = 0; done < count && !error; done += some) {
         const size_t at = (size_t)done * call->elem_bytes;
         some = count - done < most ? count - done : most;
-        error = combine_own_block(team, call, own + done * call->layout->extent, some, other + at,
-                                  result + at, room);
+        error = packed ? combine_block(team, call, from, at, some, result + at)
+                       : combine_unpacked(team, call, from, own, at, some, result + at, room);
+        if (own)
+            own += some * call->layout->extent;
     }
     free(base[0]);
     free(base[1]);
     return error;
+}
+
+const char *collx_combine_own(const struct collx_call *call, int64_t first)
+{
+    return !call->reduce && !call->contiguous && call->layout && call->elem_bytes <= BLOCK
+               ? (const char *)call->sbuf + first * call->layout->extent
+               : NULL;
+}
+
+int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
+                  const char *own, int64_t count, unsigned char *result)
+{
+    if (!call->reduce)
+        return combine_by_mpi(team, call, from, own, count, result);
+    call->reduce(from[0], from[1], result, (size_t)count);
+    for (int rank = 2; rank < team->size; rank++)
+        call->reduce(result, from[rank], result, (size_t)count);
+    return 0;
 }
 
 int collx_combine_alone(struct collx_team *team, struct collx_call *call)

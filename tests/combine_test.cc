@@ -125,7 +125,9 @@ void check(const Combining &c)
         turn(&call, own.data(), from.back(), static_cast<int64_t>(c.count));
     }
     unsigned char *result = place(c.result < 0 ? c.ranks : c.result);
-    ASSERT_EQ(collx_combine(&team, &call, from.data(), static_cast<int64_t>(c.count), result), 0);
+    ASSERT_EQ(
+        collx_combine(&team, &call, from.data(), nullptr, static_cast<int64_t>(c.count), result),
+        0);
     std::vector<Affine> got(each);
     turn(&call, result, got.data(), static_cast<int64_t>(c.count));
     for (size_t i = 0; i < each; i++) {
@@ -182,7 +184,7 @@ TEST(Combine, SaysThatThereIsNoMemory)
     Affine operands[2] = {{1, 2}, {3, 4}};
     unsigned char *from[2] = {reinterpret_cast<unsigned char *>(&operands[0]),
                               reinterpret_cast<unsigned char *>(&operands[1])};
-    EXPECT_EQ(collx_combine(&team, &call, from, 1, from[0]), 34);
+    EXPECT_EQ(collx_combine(&team, &call, from, nullptr, 1, from[0]), 34);
 }
 
 } // namespace
