@@ -109,7 +109,7 @@ static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
         error = packed ? combine_block(team, call, from, at, some, result + at)
                        : combine_unpacked(team, call, from, own, at, some, result + at, room);
         if (own)
-            own += some * call->layout->extent;
+            own += collx_layout_distance(call->layout, some);
     }
     free(base[0]);
     free(base[1]);
@@ -119,7 +119,7 @@ static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
 const char *collx_combine_own(const struct collx_call *call, int64_t first)
 {
     return !call->reduce && !call->contiguous && call->layout && call->elem_bytes <= BLOCK
-               ? (const char *)call->sbuf + first * call->layout->extent
+               ? (const char *)call->sbuf + collx_layout_distance(call->layout, first)
                : NULL;
 }
 

@@ -3,67 +3,156 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_MOST = 1024 };
-
-static size_t count_runs(const uint16_t *offset, size_t size)
+void collx_layout_init(struct collx_layout *layout, struct collx_strip *strip, size_t most)
 {
-    size_t runs = 1;
-
-    for (size_t i = 1; i < size; i++)
-        runs += offset[i] != offset[i - 1] + 1;
-    return runs;
+    *layout = (struct collx_layout){.items = 1, .strip = strip, .most = most};
 }
 
-/* Whether there are so many runs of the same length, at the same distance. */
-static bool is_even(const uint16_t *offset, size_t size, size_t runs, ptrdiff_t *step)
+struct collx_layout *collx_layout_create(size_t most)
 {
-    const size_t each = size / runs;
-    bool even = size % runs == 0;
+    struct collx_layout *layout = malloc(sizeof *layout + most * sizeof layout->strip[0]);
 
-    *step = runs > 1 && even ? offset[each] - offset[0] : 0;
-    for (size_t i = 1; i < runs && even; i++)
-        even = offset[i * each] - offset[(i - 1) * each] == *step &&
-               offset[i * each] != offset[i * each - 1] + 1;
-    return even;
-}
-
-struct collx_layout *collx_layout_create(const uint16_t *offset, ptrdiff_t lowest, size_t size,
-                                         ptrdiff_t extent)
-{
-    const size_t runs = count_runs(offset, size);
-    ptrdiff_t step;
-    const bool even = is_even(offset, size, runs, &step);
-    const size_t kept = even ? 1 : runs;
-    struct collx_layout *layout =
-        kept > RUNS_MOST ? NULL : malloc(sizeof *layout + kept * sizeof layout->run[0]);
-
-    if (!layout)
-        return NULL;
-    *layout = (struct collx_layout){
-        .size = size, .extent = extent, .even = even, .step = step, .runs = runs};
-    if (even) {
-        layout->run[0] = (struct collx_run){.at = lowest + offset[0], .bytes = size / runs};
-        return layout;
-    }
-    struct collx_run *run = layout->run - 1;
-    for (size_t i = 0; i < size; i++) {
-        if (!i || offset[i] != offset[i - 1] + 1)
-            *++run = (struct collx_run){.at = lowest + offset[i], .before = i};
-        run->bytes++;
-    }
+    if (layout)
+        collx_layout_init(layout, (struct collx_strip *)(layout + 1), most);
     return layout;
+}
+
+struct collx_layout *collx_layout_copy(const struct collx_layout *layout)
+{
+    struct collx_layout *copy = collx_layout_create(layout->strips);
+
+    if (!copy)
+        return NULL;
+    struct collx_strip *strip = copy->strip;
+    *copy = *layout;
+    copy->most = layout->strips;
+    copy->strip = memcpy(strip, layout->strip, layout->strips * sizeof *strip);
+    return copy;
+}
+
+/* A run that begins where the last one of `strip` ends: both are one, and for what there was
+ * before it in the strip, false. */
+static bool extend(struct collx_strip *strip, ptrdiff_t *at, size_t *bytes)
+{
+    if (strip->runs == 1) {
+        strip->bytes += *bytes;
+        return true;
+    }
+    *at -= (ptrdiff_t)strip->bytes;
+    *bytes += strip->bytes;
+    if (--strip->runs == 1)
+        strip->step = 0;
+    return false;
+}
+
+bool collx_layout_add(struct collx_layout *layout, ptrdiff_t at, size_t bytes, ptrdiff_t step,
+                      size_t runs)
+{
+    struct collx_strip *last = layout->strip + layout->strips - 1;
+
+    if (!bytes || !runs)
+        return true;
+    if (step == (ptrdiff_t)bytes) {
+        bytes *= runs;
+        runs = 1;
+    }
+    layout->size += bytes * runs;
+    if (layout->strips && runs == 1) {
+        const ptrdiff_t end =
+            last->at + (ptrdiff_t)(last->runs - 1) * last->step + (ptrdiff_t)last->bytes;
+        if (at == end) {
+            if (extend(last, &at, &bytes))
+                return true;
+        } else if (bytes == last->bytes &&
+                   (last->runs == 1 || at == last->at + (ptrdiff_t)last->runs * last->step)) {
+            if (last->runs++ == 1)
+                last->step = at - last->at;
+            return true;
+        }
+    }
+    if (layout->strips == layout->most)
+        return false;
+    layout->strip[layout->strips++] = (struct collx_strip){.at = at,
+                                                           .step = runs == 1 ? 0 : step,
+                                                           .bytes = bytes,
+                                                           .runs = runs,
+                                                           .before = layout->size - bytes * runs};
+    return true;
+}
+
+/* Runs of all items, if they are at the same distance throughout: how far; of one run, 0. */
+static bool goes_on(const struct collx_layout *layout, ptrdiff_t *step)
+{
+    const struct collx_strip *strip = layout->strip;
+
+    *step = strip->runs == 1 ? layout->extent : strip->step;
+    return layout->strips == 1 && layout->extent == (ptrdiff_t)strip->runs * *step;
+}
+
+static bool add_elements(struct collx_layout *layout, const struct collx_layout *element,
+                         ptrdiff_t at, size_t count)
+{
+    const size_t items = count * element->items;
+    ptrdiff_t step;
+    bool room = true;
+
+    if (goes_on(element, &step))
+        return collx_layout_add(layout, at + element->strip[0].at, element->strip[0].bytes, step,
+                                items * element->strip[0].runs);
+    for (size_t i = 0; i < items && room; i++, at += element->extent)
+        for (size_t j = 0; j < element->strips && room; j++) {
+            const struct collx_strip *strip = &element->strip[j];
+            room = collx_layout_add(layout, at + strip->at, strip->bytes, strip->step, strip->runs);
+        }
+    return room;
+}
+
+bool collx_layout_add_blocks(struct collx_layout *layout, const struct collx_layout *element,
+                             ptrdiff_t at, size_t elements, ptrdiff_t step, size_t count)
+{
+    const size_t items = elements * element->items;
+    bool room = true;
+
+    if (!element->size || !items)
+        return true;
+    /* Each block is a run: this does for all of them at once, since there may be millions. */
+    if (element->strips == 1 && element->strip[0].runs == 1 &&
+        (items == 1 || element->extent == (ptrdiff_t)element->size))
+        return collx_layout_add(layout, at + element->strip[0].at, items * element->size, step,
+                                count);
+    for (size_t i = 0; i < count && room; i++, at += step)
+        room = add_elements(layout, element, at, elements);
+    return room;
+}
+
+void collx_layout_repeat(struct collx_layout *layout, size_t count)
+{
+    struct collx_strip *strip = layout->strip;
+    ptrdiff_t step;
+
+    if (layout->items > 1 || !layout->size || !goes_on(layout, &step)) {
+        layout->items *= count;
+        return;
+    }
+    const struct collx_strip one = *strip;
+    const ptrdiff_t extent = layout->extent * (ptrdiff_t)count;
+    collx_layout_init(layout, strip, layout->most);
+    collx_layout_add(layout, one.at, one.bytes, step, one.runs * count);
+    layout->extent = extent;
 }
 
 bool collx_layout_spans(const struct collx_layout *layout, size_t count, ptrdiff_t *first,
                         size_t *bytes)
 {
     enum { PAGE_LEAST = 4096 };
-    const ptrdiff_t each = (ptrdiff_t)layout->run[0].bytes;
-    const ptrdiff_t span = (ptrdiff_t)(layout->runs - 1) * layout->step + each;
+    const struct collx_strip *strip = layout->strip;
+    const ptrdiff_t each = (ptrdiff_t)strip->bytes;
+    const ptrdiff_t span = (ptrdiff_t)(strip->runs - 1) * strip->step + each;
+    const ptrdiff_t items = (ptrdiff_t)(count * layout->items);
 
-    *first = layout->run[0].at;
-    *bytes = count ? (size_t)((ptrdiff_t)(count - 1) * layout->extent + span) : 0;
-    return layout->even && layout->step >= 0 && layout->step - each < PAGE_LEAST &&
+    *first = strip->at;
+    *bytes = count ? (size_t)((items - 1) * layout->extent + span) : 0;
+    return layout->strips == 1 && strip->step >= 0 && strip->step - each < PAGE_LEAST &&
            layout->extent >= span && layout->extent - span < PAGE_LEAST;
 }
 
@@ -73,13 +162,35 @@ struct side {
     bool packs;
 };
 
+/* Runs are short as a rule, and a call of memcpy takes longer than the copy of one. */
+static inline __attribute__((always_inline)) void copy(char *to, const char *from, size_t bytes)
+{
+#define ENDS(length)                                                                               \
+    do {                                                                                           \
+        char head[length], tail[length];                                                           \
+        memcpy(head, from, (length));                                                              \
+        memcpy(tail, from + bytes - (length), (length));                                           \
+        memcpy(to, head, (length));                                                                \
+        memcpy(to + bytes - (length), tail, (length));                                             \
+        return;                                                                                    \
+    } while (0)
+    if (!__builtin_constant_p(bytes)) {
+        if (bytes >= 8 && bytes <= 16)
+            ENDS(8);
+        if (bytes >= 4 && bytes < 8)
+            ENDS(4);
+    }
+#undef ENDS
+    memcpy(to, from, bytes);
+}
+
 static inline __attribute__((always_inline)) void move(const struct side *side, ptrdiff_t at,
                                                        size_t done, size_t bytes)
 {
     if (side->packs)
-        memcpy(side->packed + done, side->gapped + at, bytes);
+        copy(side->packed + done, side->gapped + at, bytes);
     else
-        memcpy(side->gapped + at, side->packed + done, bytes);
+        copy(side->gapped + at, side->packed + done, bytes);
 }
 
 /* So many whole runs.  Of the usual lengths a memcpy is an instruction or two. */
@@ -129,28 +240,14 @@ static void transfer_even(const struct side *side, ptrdiff_t at, ptrdiff_t step,
         move(side, at, done, end - done);
 }
 
-static void transfer_elements(const struct collx_layout *layout, const struct side *side,
-                              size_t first, size_t bytes)
+/* The strip of an item that has this one of its packed bytes. */
+static size_t strip_with(const struct collx_layout *layout, size_t byte)
 {
-    const size_t each = layout->run[0].bytes;
-    ptrdiff_t element = (ptrdiff_t)(first / layout->size) * layout->extent;
-    size_t into = first % layout->size, some;
-
-    for (size_t done = 0; done < bytes; done += some, into = 0, element += layout->extent) {
-        const size_t left = layout->size - into;
-        some = left < bytes - done ? left : bytes - done;
-        transfer_even(side, element + layout->run[0].at, layout->step, each, into, done, some);
-    }
-}
-
-/* The run of an element that has this one of its packed bytes. */
-static size_t run_with(const struct collx_layout *layout, size_t byte)
-{
-    size_t low = 0, high = layout->runs;
+    size_t low = 0, high = layout->strips;
 
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
-        if (layout->run[middle].before <= byte)
+        if (layout->strip[middle].before <= byte)
             low = middle;
         else
             high = middle;
@@ -161,30 +258,27 @@ static size_t run_with(const struct collx_layout *layout, size_t byte)
 static void transfer(const struct collx_layout *layout, const struct side *side, size_t first,
                      size_t bytes)
 {
-    if (layout->even && layout->runs == 1) {
-        transfer_even(side, layout->run[0].at, layout->extent, layout->size, first, 0, bytes);
+    ptrdiff_t step;
+
+    if (goes_on(layout, &step)) {
+        transfer_even(side, layout->strip[0].at, step, layout->strip[0].bytes, first, 0, bytes);
         return;
     }
-    if (layout->even && layout->extent == (ptrdiff_t)layout->runs * layout->step) {
-        transfer_even(side, layout->run[0].at, layout->step, layout->run[0].bytes, first, 0, bytes);
-        return;
-    }
-    if (layout->even) {
-        transfer_elements(layout, side, first, bytes);
-        return;
-    }
-    ptrdiff_t element = (ptrdiff_t)(first / layout->size) * layout->extent;
-    size_t i = run_with(layout, first % layout->size);
-    size_t into = first % layout->size - layout->run[i].before, some;
+    ptrdiff_t item = (ptrdiff_t)(first / layout->size) * layout->extent;
+    size_t i = strip_with(layout, first % layout->size);
+    size_t into = first % layout->size - layout->strip[i].before, some;
 
     for (size_t done = 0; done < bytes; done += some, into = 0) {
-        const struct collx_run *run = &layout->run[i];
-        const size_t left = run->bytes - into;
+        const struct collx_strip *strip = &layout->strip[i];
+        const size_t left = strip->bytes * strip->runs - into;
         some = left < bytes - done ? left : bytes - done;
-        move(side, element + run->at + (ptrdiff_t)into, done, some);
-        if (++i == layout->runs) {
+        if (strip->runs == 1)
+            move(side, item + strip->at + (ptrdiff_t)into, done, some);
+        else
+            transfer_even(side, item + strip->at, strip->step, strip->bytes, into, done, some);
+        if (++i == layout->strips) {
             i = 0;
-            element += layout->extent;
+            item += layout->extent;
         }
     }
 }

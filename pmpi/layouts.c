@@ -1,5 +1,6 @@
 #include "pmpi/layouts.h"
 
+#include "pmpi/decode.h"
 #include "pmpi/progress.h"
 
 #include <pthread.h>
@@ -9,8 +10,15 @@
 /* An offset takes two bytes, each of which is packed in a turn of its own. */
 enum { LONGEST = 1 << 16 };
 
-/* To ask takes as long as to send some elements; of a type that a program makes anew for each
- * message it is never worth it. */
+/* Strips that room is made for at first, and more than which MPI is the one to pack. */
+enum { STRIPS = 512, STRIPS_MOST = 1 << 15 };
+
+/* To hang something on a type, and to take it off when the type is freed, takes about as long as to
+ * send some elements.  A program that makes a type anew for each message must not pay that each
+ * time, and one that keeps its types soon has paid. */
+enum { TURNS = 16 };
+
+/* To ask takes longer still: first, how many elements have been sent since hangs on the type. */
 enum { WORTH = 8 };
 
 /* Guards that there is one key, and that a type gets one layout alone: the second one would free
@@ -48,14 +56,28 @@ static bool pack_offsets(MPI_Datatype type, MPI_Aint lowest, unsigned char *elem
            position == size;
 }
 
-static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
+/* The runs of an element, from where each of its packed bytes lies: [size], from the lowest. */
+static bool add_runs(struct collx_layout *layout, MPI_Aint lowest, const uint16_t *offset,
+                     MPI_Count size)
 {
-    MPI_Aint lb, extent, lowest, span;
-    struct collx_layout *layout = NULL;
+    bool room = true;
 
-    if (size < 1 || size > LONGEST || pmpi.Type_get_extent(type, &lb, &extent) ||
+    for (MPI_Count i = 0, end; i < size && room; i = end) {
+        for (end = i + 1; end < size && offset[end] == offset[end - 1] + 1;)
+            end++;
+        room = collx_layout_add(layout, lowest + offset[i], (size_t)(end - i), 0, 1);
+    }
+    return room;
+}
+
+static bool probe(MPI_Datatype type, MPI_Count size, struct collx_layout *layout)
+{
+    MPI_Aint lb, lowest, span;
+    bool done = false;
+
+    if (size > LONGEST || pmpi.Type_get_extent(type, &lb, &layout->extent) ||
         pmpi.Type_get_true_extent(type, &lowest, &span) || span < 1 || span > LONGEST)
-        return NULL;
+        return false;
     unsigned char *element = malloc((size_t)span), *low = malloc((size_t)size),
                   *high = malloc((size_t)size);
     uint16_t *offset = malloc((size_t)size * sizeof *offset);
@@ -64,13 +86,31 @@ static struct collx_layout *probe(MPI_Datatype type, MPI_Count size)
         pack_offsets(type, lowest, element, (size_t)span, 8, high, (int)size)) {
         for (MPI_Count i = 0; i < size; i++)
             offset[i] = (uint16_t)(low[i] | high[i] << 8);
-        layout = collx_layout_create(offset, lowest, (size_t)size, extent);
+        done = add_runs(layout, lowest, offset, size);
     }
     free(element);
     free(low);
     free(high);
     free(offset);
-    return layout;
+    return done;
+}
+
+/* Of a type that is going to be used more often; to be given to free(). */
+static struct collx_layout *look(MPI_Datatype type, MPI_Count size, size_t most)
+{
+    struct collx_layout *room = collx_layout_create(most), *layout = NULL;
+
+    if (!room)
+        return NULL;
+    bool done = collx_layout_decode(type, size, INT64_MAX, room);
+    if (!done) {
+        collx_layout_init(room, room->strip, most);
+        done = probe(type, size, room);
+    }
+    if (done)
+        layout = collx_layout_copy(room);
+    free(room);
+    return layout || most == STRIPS_MOST ? layout : look(type, size, 8 * most);
 }
 
 /* What hangs on the type; NULL: nothing. */
@@ -87,22 +127,23 @@ static void *find(MPI_Datatype type)
                : NULL;
 }
 
-/* Under the lock, when so many elements had been sent: what hangs there now. */
-static void *add(MPI_Datatype type, MPI_Count size, uintptr_t sent, int64_t count)
+/* Under the lock, instead of what hangs there, which is no layout: what hangs there now. */
+static void *hang(MPI_Datatype type, MPI_Count size, int64_t count,
+                  const struct collx_layout *decoded, void *value)
 {
     int key = atomic_load_explicit(&keyval, memory_order_relaxed);
+    const uintptr_t sent = (uintptr_t)value + (count < WORTH ? (uintptr_t)count : WORTH);
     struct collx_layout *layout = NULL;
-    void *value;
 
     if (key == MPI_KEYVAL_INVALID) {
         if (pmpi.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deleted, &key, NULL))
             return &none;
         atomic_store_explicit(&keyval, key, memory_order_relaxed);
     }
-    if (count < WORTH && sent + (uintptr_t)count < WORTH) {
-        value = (void *)(sent + (uintptr_t)count);
+    if (!decoded && sent < WORTH) {
+        value = (void *)sent;
     } else {
-        layout = probe(type, size);
+        layout = decoded ? collx_layout_copy(decoded) : look(type, size, STRIPS);
         value = layout ? layout : &none;
     }
     if (!pmpi.Type_set_attr(type, key, value))
@@ -111,17 +152,40 @@ static void *add(MPI_Datatype type, MPI_Count size, uintptr_t sent, int64_t coun
     return &none;
 }
 
-const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size, int64_t count)
+/* Whether it is time to hang something on a type that nothing hangs on: after so many elements that
+ * MPI had to pack, and calls with types that could be decoded. */
+static bool is_turn(uint64_t elements)
 {
+    static _Atomic uint64_t since;
+    /* Relaxed, and not one operation: threads that lose each other's count are late by a few. */
+    const uint64_t now = atomic_load_explicit(&since, memory_order_relaxed);
+    const bool turn = elements >= TURNS || now + elements >= TURNS;
+
+    atomic_store_explicit(&since, turn ? 0 : now + elements, memory_order_relaxed);
+    return turn;
+}
+
+const struct collx_layout *collx_layout_of(MPI_Datatype type, MPI_Count size, int64_t count,
+                                           struct collx_layout_few *few)
+{
+    const struct collx_layout *decoded = NULL;
     void *value = find(type);
 
-    if (__builtin_expect(!is_layout(value), 0) && count > 0) {
+    if (__builtin_expect(!is_layout(value), 0)) {
+        if (count < 1 || size < 1)
+            return NULL;
+        collx_layout_init(&few->layout, few->strip, COLLX_LAYOUT_FEW);
+        if (!value && collx_layout_decode(type, size, count, &few->layout))
+            decoded = &few->layout;
+        if (!value && !is_turn(decoded ? 1 : (uint64_t)count))
+            return decoded;
         pthread_mutex_lock(&lock);
         value = find(type);
-        value = is_layout(value) ? value : add(type, size, (uintptr_t)value, count);
+        if (!is_layout(value))
+            value = hang(type, size, count, decoded, value);
         pthread_mutex_unlock(&lock);
     }
-    return is_layout(value) && value != &none ? value : NULL;
+    return is_layout(value) && value != &none ? value : decoded;
 }
 
 void collx_layouts_finish(void)

@@ -65,7 +65,9 @@
     X(Test)                                                                                        \
     X(Topo_test)                                                                                   \
     X(Type_create_keyval)                                                                          \
+    X(Type_free)                                                                                   \
     X(Type_get_attr)                                                                               \
+    X(Type_get_contents)                                                                           \
     X(Type_get_envelope)                                                                           \
     X(Type_get_extent)                                                                             \
     X(Type_get_true_extent)                                                                        \
@@ -89,6 +91,8 @@ struct collx_pmpi {
     /* The large-count twins that are routed; NULL where this MPI has none, and no declaration. */
     int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
     int (*Allreduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+    /* Whether there are large-count constructors of datatypes. */
+    bool makes_types_of_large_counts;
 };
 
 extern struct collx_pmpi pmpi;

@@ -119,23 +119,29 @@ static void leave_to_mpi(struct collx_call *call)
     call->layout = NULL;
 }
 
-/* Size and layout of the call's buffer.  The facts are those of `type`, or of *room. */
-static inline const struct collx_datatype *describe(struct collx_call *call,
-                                                    struct collx_datatype *room)
+/* Where the facts about a derived type are while a call lasts. */
+struct room {
+    struct collx_datatype type;
+    struct collx_layout_few layout;
+};
+
+/* Size and layout of the call's buffer.  What is returned may be in *room, as may the layout. */
+static inline const struct collx_datatype *describe(struct collx_call *call, struct room *room)
 {
     const struct collx_datatype *type = collx_datatype_predefined((MPI_Datatype)call->datatype);
 
     if (__builtin_expect(!type, 0)) {
-        if (!collx_datatype_derived((MPI_Datatype)call->datatype, room))
+        if (!collx_datatype_derived((MPI_Datatype)call->datatype, &room->type))
             return NULL;
-        type = room;
+        type = &room->type;
     }
     if (call->count < 0)
         return NULL;
     call->contiguous = type->contiguous;
     call->layout = NULL;
     if (__builtin_expect(!type->contiguous, 0)) {
-        call->layout = collx_layout_of((MPI_Datatype)call->datatype, type->size, call->count);
+        call->layout =
+            collx_layout_of((MPI_Datatype)call->datatype, type->size, call->count, &room->layout);
         call->contiguous = call->layout && collx_layout_is_contiguous(call->layout);
     }
     if (collx_gpu_has(call->rbuf))
@@ -144,7 +150,7 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
     if (__builtin_mul_overflow((size_t)call->count, call->elem_bytes, &call->bytes))
         return NULL;
     /* A predefined type has no place at address 0; MPI_BOTTOM goes with derived ones. */
-    if (type != room && call->bytes && !call->rbuf)
+    if (type != &room->type && call->bytes && !call->rbuf)
         return NULL;
     return type;
 }
@@ -152,7 +158,7 @@ static inline const struct collx_datatype *describe(struct collx_call *call,
 static int run_bcast(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
-    struct collx_datatype room;
+    struct room room;
 
     if (call->root < 0 || call->root >= selection->comm->size || call->rbuf == MPI_IN_PLACE ||
         !describe(call, &room))
@@ -177,7 +183,7 @@ static __attribute__((noinline)) bool is_of_kind(const struct collx_call *call,
 
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
 {
-    struct collx_datatype room;
+    struct room room;
     const struct collx_datatype *type = describe(call, &room);
 
     if (!type || call->rbuf == MPI_IN_PLACE)
@@ -185,15 +191,15 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     call->op_kind = collx_op_kind((MPI_Op)call->op);
     /* Only an operation of the user's own may be used on any type. */
     if (call->op_kind != COLLX_OP_USER) {
-        if (type == &room ? !is_of_kind(call, &room)
-                          : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
+        if (type == &room.type ? !is_of_kind(call, &room.type)
+                               : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
             return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
     if (call->sbuf == MPI_IN_PLACE) {
         call->sbuf = call->rbuf;
     } else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO) {
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    } else if (type != &room && call->bytes && !call->sbuf) {
+    } else if (type != &room.type && call->bytes && !call->sbuf) {
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
     if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))

@@ -483,7 +483,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && (run(weather_calls, argv[1]) || run(weather_ends, argv[1]) ||
                       run(weather_errors, argv[1]) || run(weather_processes, argv[1]) ||
-                      run(weather_sessions, argv[1]) || run(weather_types, argv[1])))
+                      run(weather_sessions, argv[1]) || run(weather_types, argv[1]) ||
+                      run(weather_nested, argv[1])))
         return 0;
     fprintf(stderr, "usage: weather CASE\n");
     return 2;
