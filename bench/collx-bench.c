@@ -200,8 +200,9 @@ static const struct argp_option known[] = {
      0},
     {"of", KEY_OF, "WHAT", 0,
      "what messages are made of: numbers, added up; long-double and complex, likewise; maxloc, of "
-     "MPI_DOUBLE_INT; own, which are doubles, added up by an operation of the program's own; or "
-     "strided, which are every other double in memory, likewise (numbers)",
+     "MPI_DOUBLE_INT; own, which are doubles, added up by an operation of the program's own; "
+     "strided, which are every other double in memory, likewise; or fresh, the same of a datatype "
+     "that is made anew for each call, within its time (numbers)",
      0},
     {"csv", KEY_CSV, "FILE", 0, "write the figures there, too", 0},
     {"svg", KEY_SVG, "FILE", 0, "and a plot there; needs gnuplot", 0},

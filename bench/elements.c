@@ -109,9 +109,30 @@ static void add_strided(void *in, void *inout, int *count, MPI_Datatype *type)
         to[i] += from[i];
 }
 
+/* The same, of any element that is made so. */
+static void add_fresh(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    const double *from = in;
+    double *to = inout;
+    int size;
+
+    MPI_Type_size(*type, &size);
+    for (int i = 0; i < *count * size / (int)sizeof(double) * STEP; i += STEP)
+        to[i] += from[i];
+}
+
+static MPI_Datatype make_fresh(int count)
+{
+    MPI_Datatype type;
+
+    MPI_Type_vector(count * PARTS, 1, STEP, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
 /* What MPI knows of them stands there from elements_init() on: in some MPI libraries handles are no
  * constants. */
-enum { DOUBLE, FLOAT, INT16, INT8, LONG_DOUBLE, COMPLEX, PAIR, OWN, STRIDED, KINDS };
+enum { DOUBLE, FLOAT, INT16, INT8, LONG_DOUBLE, COMPLEX, PAIR, OWN, STRIDED, FRESH, KINDS };
 static struct elements kinds[KINDS] = {
     [DOUBLE] = {.name = "numbers", .size = 8, .extent = 8, .put = put_double, .get = get_double},
     [FLOAT] = {.size = 4, .extent = 4, .put = put_float, .get = get_float},
@@ -136,6 +157,12 @@ static struct elements kinds[KINDS] = {
                  .extent = PARTS * STEP * 8,
                  .put = put_strided,
                  .get = get_strided},
+    [FRESH] = {.name = "fresh",
+               .size = PARTS * 8,
+               .extent = PARTS * STEP * 8,
+               .put = put_strided,
+               .get = get_strided,
+               .make = make_fresh},
 };
 
 void elements_list(char *list, size_t size)
@@ -179,6 +206,7 @@ void elements_init(void)
     kinds[PAIR].op = MPI_MAXLOC;
     MPI_Op_create(add_doubles, 1, &kinds[OWN].op);
     MPI_Op_create(add_strided, 1, &kinds[STRIDED].op);
+    MPI_Op_create(add_fresh, 1, &kinds[FRESH].op);
     MPI_Type_vector(PARTS, 1, STEP, MPI_DOUBLE, &vector);
     MPI_Type_create_resized(vector, 0, PARTS * STEP * 8, &kinds[STRIDED].type);
     MPI_Type_commit(&kinds[STRIDED].type);
@@ -189,6 +217,7 @@ void elements_finish(void)
 {
     MPI_Op_free(&kinds[OWN].op);
     MPI_Op_free(&kinds[STRIDED].op);
+    MPI_Op_free(&kinds[FRESH].op);
     MPI_Type_free(&kinds[STRIDED].type);
 }
 

@@ -20,6 +20,9 @@ struct elements {
     /* What it is worth when all ranks give one that is worth value(rank, i); NULL: the sum. */
     int (*combined)(int (*value)(int rank, int i), int i, int ranks);
     bool wraps; /* in eight bits */
+    /* NULL: messages are so many elements of `type`.  Else a message of `count` elements is one of
+     * a type that this makes anew for it, and MPI_Type_free() frees. */
+    MPI_Datatype (*make)(int count);
 };
 
 /* The kinds that there are, "numbers, long-double, …", in `list`. */

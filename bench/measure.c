@@ -45,23 +45,27 @@ static int root_of(const struct task *task)
 
 static void call(const struct task *task)
 {
+    MPI_Datatype (*const make)(int count) =
+        task->point->kind == COLLX_BARRIER ? NULL : task->elements->make;
     MPI_Comm comm = task->route->comm;
-    MPI_Datatype type = task->elements->type;
-    int root = root_of(task);
+    MPI_Datatype type = make ? make(task->count) : task->elements->type;
+    const int count = make ? 1 : task->count, root = root_of(task);
 
     switch (task->point->kind) {
     case COLLX_BARRIER:
         task->route->own ? own.Barrier(comm) : MPI_Barrier(comm);
         break;
     case COLLX_BCAST:
-        task->route->own ? own.Bcast(task->receive, task->count, type, root, comm)
-                         : MPI_Bcast(task->receive, task->count, type, root, comm);
+        task->route->own ? own.Bcast(task->receive, count, type, root, comm)
+                         : MPI_Bcast(task->receive, count, type, root, comm);
         break;
     default:
         task->route->own
-            ? own.Allreduce(task->send, task->receive, task->count, type, task->elements->op, comm)
-            : MPI_Allreduce(task->send, task->receive, task->count, type, task->elements->op, comm);
+            ? own.Allreduce(task->send, task->receive, count, type, task->elements->op, comm)
+            : MPI_Allreduce(task->send, task->receive, count, type, task->elements->op, comm);
     }
+    if (make)
+        MPI_Type_free(&type);
 }
 
 /* Whether a rank has what is sent, at first. */

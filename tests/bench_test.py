@@ -131,7 +131,7 @@ def calls_may_follow_each_other(folder):
 
 def messages_may_be_of_other_elements(folder):
     """Results are checked, as always."""
-    for what, size in (("long-double", 16), ("complex", 16), ("maxloc", 12), ("own", 8), ("strided", 64)):
+    for what, size in (("long-double", 16), ("complex", 16), ("maxloc", 12), ("own", 8), ("strided", 64), ("fresh", 64)):
         text, rows = measured(folder, ranks=1, arguments=[f"--of={what}", "--step=16"])
         check(f"CPUs, --of={what}\n" in text, text)
         sizes = [int(row["bytes"]) for row in rows if (row["collective"], row["route"]) == ("bcast", "collx")]
@@ -244,7 +244,7 @@ def mistakes_are_told(folder):
                            ("--csv=a.csv --svg=a.svg --collectives=barrier", "measure bcast or allreduce"),
                            ("--root=last", "turn or first, not 'last'"),
                            ("--calls=line", "alone or row, not 'line'"),
-                           ("--of=pears", "maxloc, own, strided, not 'pears'")]:
+                           ("--of=pears", "maxloc, own, strided, fresh, not 'pears'")]:
         result = run([bench, *argument.split()])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
     check("LD_PRELOAD" in run([bench, "--help"]).expect().out, "no help")
