@@ -2,6 +2,7 @@
 
 #include "pmpi/types.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* Types within types within types; nobody does that so often, and each takes stack. */
@@ -18,6 +19,7 @@ enum { FEW_INTEGERS = 40, FEW_ADDRESSES = 20, FEW_TYPES = 16 };
 struct contents {
     int combiner;
     int integers, addresses, types;
+    bool large; /* those of a large-count constructor, which are not had as integers */
     int *integer;
     MPI_Aint *address;
     MPI_Datatype *type;
@@ -58,12 +60,30 @@ static bool has_another(int combiner)
            combiner == MPI_COMBINER_CONTIGUOUS;
 }
 
+/* How many arguments. */
+static bool contents_count(struct contents *contents, MPI_Datatype type)
+{
+    MPI_Count integers, addresses, counts, types;
+
+    contents->large = false;
+    if (!pmpi.Type_get_envelope_c)
+        return !pmpi.Type_get_envelope(type, &contents->integers, &contents->addresses,
+                                       &contents->types, &contents->combiner);
+    /* The other one, and all that it leads to, must not be asked about some types then. */
+    if (pmpi.Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &contents->combiner))
+        return false;
+    contents->large = counts || integers > INT_MAX || addresses > INT_MAX || types > INT_MAX;
+    contents->integers = (int)integers;
+    contents->addresses = (int)addresses;
+    contents->types = (int)types;
+    return true;
+}
+
 /* Of a type that no call has made, one that is predefined, there are no arguments. */
 static bool contents_init(struct contents *contents, MPI_Datatype type, bool may_allocate,
                           int depth)
 {
-    if (pmpi.Type_get_envelope(type, &contents->integers, &contents->addresses, &contents->types,
-                               &contents->combiner) ||
+    if (!contents_count(contents, type) || contents->large ||
         contents->combiner == MPI_COMBINER_NAMED || depth == DEEPEST ||
         (depth == DEEPEST - 1 && has_another(contents->combiner)) ||
         !contents_allocate(contents, may_allocate))
@@ -78,12 +98,11 @@ static bool contents_init(struct contents *contents, MPI_Datatype type, bool may
 /* Whether a call has made it, so that it is counted who has it. */
 static bool is_made(MPI_Datatype type)
 {
-    int integers, addresses, types, combiner;
+    struct contents of;
 
-    return !collx_datatype_predefined(type) &&
-           !pmpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) &&
-           combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_INTEGER &&
-           combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX;
+    return !collx_datatype_predefined(type) && contents_count(&of, type) &&
+           of.combiner != MPI_COMBINER_NAMED && of.combiner != MPI_COMBINER_F90_INTEGER &&
+           of.combiner != MPI_COMBINER_F90_REAL && of.combiner != MPI_COMBINER_F90_COMPLEX;
 }
 
 static void contents_finish(struct contents *contents)
@@ -264,6 +283,6 @@ bool collx_layout_decode(MPI_Datatype type, MPI_Count size, int64_t count,
 {
     const bool is_short = size <= SHORT && count <= SHORT / size;
 
-    return !pmpi.makes_types_of_large_counts && decode(type, layout, is_short ? DEEPEST - 1 : 0) &&
-           layout->size && layout->size * layout->items == (size_t)size;
+    return decode(type, layout, is_short ? DEEPEST - 1 : 0) && layout->size &&
+           layout->size * layout->items == (size_t)size;
 }

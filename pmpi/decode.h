@@ -11,10 +11,9 @@
 #include "pmpi/pmpi.h"
 
 /* The layout of a type that may be used for communication and has `size` bytes, > 0, added up in
- * *layout, which is empty.  False: it has more strips than there is room for, was made in a way
- * that is not known here or, where there are large-count constructors, perhaps by one of those:
- * MPI_Type_get_contents must not be asked about them.  Or it takes longer than to have MPI pack
- * `count` elements. */
+ * *layout, which is empty.  False: it has more strips than there is room for, or was made in a way
+ * that is not known here, such as by a large-count constructor.  Or it takes longer than to have
+ * MPI pack `count` elements. */
 bool collx_layout_decode(MPI_Datatype type, MPI_Count size, int64_t count,
                          struct collx_layout *layout);
 

@@ -91,8 +91,9 @@ struct collx_pmpi {
     /* The large-count twins that are routed; NULL where this MPI has none, and no declaration. */
     int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
     int (*Allreduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
-    /* Whether there are large-count constructors of datatypes. */
-    bool makes_types_of_large_counts;
+    /* Likewise, of a library that has large-count constructors of datatypes. */
+    int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *,
+                               int *);
 };
 
 extern struct collx_pmpi pmpi;

@@ -97,6 +97,13 @@ static MPI_Datatype vector(MPI_Datatype of, bool in_bytes)
     MPI_Datatype type;
 
     MPI_Type_get_extent(of, &lb, &extent);
+#if MPI_VERSION >= 4
+    /* Nothing that takes an int may be asked about it. */
+    if (any(4) == 0) {
+        MPI_Type_vector_c(count, length, sign * step, of, &type);
+        return type;
+    }
+#endif
     if (in_bytes)
         MPI_Type_create_hvector(count, length, sign * (step * extent + 4), of, &type);
     else
