@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""usage: scripts/summary.py LOG...
+"""usage: scripts/summary.py BUILD-FOLDER...
 
-Counts what `meson test` has run and written to these files, such as build/meson-logs/testlog.json:
-every case of a Google Test program, every line of a TAP test, every other test once.  Lists what
-failed and what was skipped, in one line what a test skips for one reason, and ends with "N passed,
-N failed, N skipped".  Exit code 1 if anything failed, or nothing was run."""
+Counts what `meson test` has run in these folders: every case of a Google Test program, every line
+of a TAP test, every other test once.  Lists what failed and what was skipped, in one line what a
+test skips for one reason, and ends with "N passed, N failed, N skipped".  Exit code 1 if anything
+failed, or nothing was run."""
 
 import json
 import sys
@@ -32,12 +32,13 @@ def outcome(case):
     return PASSED, ""
 
 
-def cases_of(log):
-    """(test, case, outcome, reason) of everything that the tests of a log were made of; a test that
+def cases_of(folder):
+    """(test, case, outcome, reason) of everything that the folder's tests were made of; a test that
     is one case of its own has no case."""
+    logs = Path(folder) / "meson-logs"
     try:
-        tests = [json.loads(line) for line in log.read_text().splitlines()]
-        suites = et.parse(log.with_suffix(".junit.xml")).getroot().findall("testsuite")
+        tests = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
+        suites = et.parse(logs / "testlog.junit.xml").getroot().findall("testsuite")
     except (OSError, et.ParseError, json.JSONDecodeError) as error:
         yield "meson test", "", FAILED, f"did not finish: {error}"
         return
@@ -62,14 +63,13 @@ def cases_of(log):
             yield name, "" if case == name else case, what, why
 
 
-def main(logs):
-    if not logs or logs[0] in ("-h", "--help"):
+def main(folders):
+    if not folders or folders[0] in ("-h", "--help"):
         print(__doc__)
-        return 0 if logs else 2
+        return 0 if folders else 2
     counts = {PASSED: 0, FAILED: 0, SKIPPED: 0}
-    for log in map(Path, logs):
-        folder = log.parent.parent.name
-        cases = list(cases_of(log))
+    for folder in folders:
+        cases = list(cases_of(folder))
         alike = Counter((test, why) for test, _, what, why in cases if what == SKIPPED and why)
         for test, case, what, why in cases:
             counts[what] += 1
