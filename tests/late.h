@@ -12,8 +12,8 @@ using LateBoard = std::atomic<uint32_t>[8];
 
 /* The others say these words.  `run` lets them do so after `stall_ms`, in board[0], upon which the
  * late ones come, and returns what went wrong; the rest of the board, zeroed, is its own.  A rank
- * that gets no CPU for so long is late, too, and may be named: of many that is tried again with
- * longer times, up to `most_ms`.
+ * that gets no CPU for so long is late, too, and may be named: it is tried again with longer
+ * times, up to `most_ms`.
  */
 inline void expect_said(const std::string &words,
                         const std::function<std::string(int stall_ms, LateBoard &board)> &run,
@@ -25,7 +25,7 @@ inline void expect_said(const std::string &words,
 
     ASSERT_NE(page, MAP_FAILED);
     auto &board = *static_cast<LateBoard *>(page);
-    for (int stall_ms = 1000; stall_ms <= most_ms && text.find(words) == std::string::npos;
+    for (int stall_ms = 250; stall_ms <= most_ms && text.find(words) == std::string::npos;
          stall_ms *= 2) {
         for (auto &word : board)
             word = 0;

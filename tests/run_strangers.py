@@ -49,7 +49,7 @@ exec {weather} plain
         script.chmod(0o755)
         job = shlex.join(map(str, mpi.command(ranks, [script])))
         # Who is not rank 0 would say so after twice the time.
-        result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs, 3,
+        result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs, 1.5,
                            ["sh", "-c", " & ".join(jobs * [job])], folder / "err", env, 30)
         check(result.code is None, f"it has not waited\n{result.err}")
         check(all("MPI_COMM_WORLD" in line and "Does every rank run under collx" in line

@@ -230,7 +230,7 @@ static void check_bcast(MPI_Datatype type, int count, int root)
 /* Each of them used once, and each second one time and again. */
 static void nested_types(void)
 {
-    enum { TYPES = 700, TIMES = 12 };
+    enum { TYPES = 400, TIMES = 12 };
 
     start();
     rounds(MPI_COMM_WORLD, 100);
