@@ -15,10 +15,8 @@ extern "C" {
 #include <vector>
 
 /* Sanitizers make everything several times slower, and what they look for shows in few rounds. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int slower = 10;
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr int slower = 5;
 #else
 constexpr int slower = 1;
 #endif

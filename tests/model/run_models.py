@@ -44,7 +44,7 @@ def verify(folder, defines, arguments, fails):
     # What fails is found in no time; compiling takes longest there.
     run(["gcc", "-O0" if fails else "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-DVECTORSZ=4096",
          f"-DMEMLIM={MEMORY_MB}", "-o", "pan", "pan.c"], cwd=folder).expect()
-    return run([folder / "pan", f"-m{DEPTH}", "-w20"], cwd=folder, timeout=300).out
+    return run([folder / "pan", f"-m{DEPTH}", "-w23"], cwd=folder, timeout=300).out
 
 
 def case(kind, defines, arguments):
