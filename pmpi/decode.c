@@ -8,7 +8,7 @@
 /* Types within types within types; nobody does that so often, and each takes stack. */
 enum { DEEPEST = 8 };
 
-/* MPI makes a copy of each type within a type that it tells of.  In that time it packs so many
+/* Open MPI makes a copy of each type within a type that it tells of.  In that time it packs so many
  * bytes. */
 enum { SHORT = 256 };
 
@@ -186,36 +186,42 @@ static bool decode_struct(const struct contents *contents, struct collx_layout *
     return done;
 }
 
+/* Blocks each of which has a place of its own, in bytes or elements, and a length of its own or all
+ * the same. */
+static bool decode_indexed(const struct contents *contents, const struct collx_layout *element,
+                           struct collx_layout *layout, bool in_bytes, bool same)
+{
+    const int count = contents->integer[0], *length = contents->integer + 1;
+    const int *place = length + (same ? 1 : count);
+    const MPI_Aint extent = collx_layout_distance(element, 1);
+    bool room = true;
+
+    for (int i = 0; i < count && room; i++)
+        room = add_blocks(layout, element, in_bytes ? contents->address[i] : place[i] * extent,
+                          length[same ? 0 : i], 0, 1);
+    return room;
+}
+
 /* One that is made of blocks of the same type. */
 static bool decode_blocks(const struct contents *contents, const struct collx_layout *element,
                           struct collx_layout *layout)
 {
-    const int *integer = contents->integer, count = integer[0];
-    const MPI_Aint *address = contents->address, extent = collx_layout_distance(element, 1);
-    bool room = true;
+    const int *integer = contents->integer;
 
     switch (contents->combiner) {
     case MPI_COMBINER_VECTOR:
-        return add_blocks(layout, element, 0, integer[1], integer[2] * extent, count);
+        return add_blocks(layout, element, 0, integer[1],
+                          integer[2] * collx_layout_distance(element, 1), integer[0]);
     case MPI_COMBINER_HVECTOR:
-        return add_blocks(layout, element, 0, integer[1], address[0], count);
+        return add_blocks(layout, element, 0, integer[1], contents->address[0], integer[0]);
     case MPI_COMBINER_INDEXED:
-        for (int i = 0; i < count && room; i++)
-            room =
-                add_blocks(layout, element, integer[1 + count + i] * extent, integer[1 + i], 0, 1);
-        return room;
+        return decode_indexed(contents, element, layout, false, false);
     case MPI_COMBINER_HINDEXED:
-        for (int i = 0; i < count && room; i++)
-            room = add_blocks(layout, element, address[i], integer[1 + i], 0, 1);
-        return room;
+        return decode_indexed(contents, element, layout, true, false);
     case MPI_COMBINER_INDEXED_BLOCK:
-        for (int i = 0; i < count && room; i++)
-            room = add_blocks(layout, element, integer[2 + i] * extent, integer[1], 0, 1);
-        return room;
+        return decode_indexed(contents, element, layout, false, true);
     case MPI_COMBINER_HINDEXED_BLOCK:
-        for (int i = 0; i < count && room; i++)
-            room = add_blocks(layout, element, address[i], integer[1], 0, 1);
-        return room;
+        return decode_indexed(contents, element, layout, true, true);
     case MPI_COMBINER_SUBARRAY:
         return decode_subarray(integer, element, layout);
     default:

@@ -45,7 +45,7 @@ static MPI_Datatype predefined(void)
 static MPI_Datatype nested(int depth, bool *made);
 
 /* Where blocks lie that do not overlap, in elements; some of them backwards. */
-static int lay_out(int count, const int *length, int *at)
+static void lay_out(int count, const int *length, int *at)
 {
     int end = any(3) - 1;
 
@@ -54,10 +54,9 @@ static int lay_out(int count, const int *length, int *at)
         end = at[i] + length[i];
     }
     if (any(2))
-        return end;
+        return;
     for (int i = 0; i < count; i++)
         at[i] = end - at[i] - length[i];
-    return end;
 }
 
 static MPI_Datatype blocks(MPI_Datatype of, int way)
@@ -130,9 +129,8 @@ static MPI_Datatype subarray(MPI_Datatype of)
 /* Open MPI makes none of a type without data. */
 static MPI_Datatype darray(MPI_Datatype of)
 {
-    int size_of;
-
     MPI_Datatype type;
+    int size_of;
 
     MPI_Type_size(of, &size_of);
     MPI_Type_create_darray(4, any(4), 2, (int[]){5, 6},
