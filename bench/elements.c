@@ -99,18 +99,8 @@ static void add_doubles(void *in, void *inout, int *count, MPI_Datatype *type)
         to[i] += from[i];
 }
 
+/* Of any number of parts. */
 static void add_strided(void *in, void *inout, int *count, MPI_Datatype *type)
-{
-    const double *from = in;
-    double *to = inout;
-
-    (void)type;
-    for (int i = 0; i < *count * PARTS * STEP; i += STEP)
-        to[i] += from[i];
-}
-
-/* The same, of any element that is made so. */
-static void add_fresh(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     const double *from = in;
     double *to = inout;
@@ -206,7 +196,7 @@ void elements_init(void)
     kinds[PAIR].op = MPI_MAXLOC;
     MPI_Op_create(add_doubles, 1, &kinds[OWN].op);
     MPI_Op_create(add_strided, 1, &kinds[STRIDED].op);
-    MPI_Op_create(add_fresh, 1, &kinds[FRESH].op);
+    kinds[FRESH].op = kinds[STRIDED].op;
     MPI_Type_vector(PARTS, 1, STEP, MPI_DOUBLE, &vector);
     MPI_Type_create_resized(vector, 0, PARTS * STEP * 8, &kinds[STRIDED].type);
     MPI_Type_commit(&kinds[STRIDED].type);
@@ -217,7 +207,6 @@ void elements_finish(void)
 {
     MPI_Op_free(&kinds[OWN].op);
     MPI_Op_free(&kinds[STRIDED].op);
-    MPI_Op_free(&kinds[FRESH].op);
     MPI_Type_free(&kinds[STRIDED].type);
 }
 
