@@ -1,9 +1,13 @@
 /* Which of several ways is the fastest, for messages of a size: the calls find out themselves.
  *
- * When calls of a size (of a power of two) have passed 256 KiB, the next ones go each way in turn,
- * some times, and are timed: from when all ranks have come to when the last one leaves.  All ranks
- * hear all times and choose alike.  Another way than the one so far is taken if a second look says
- * the same.  A way that turns out to be much slower is not tried on.  Much later they look again,
+ * When calls of a size (of a power of two) have passed 256 KiB, the next ones
+ *
+ *   1. look: go each way in turn, some times, and are timed, from when all ranks have come to when
+ *      the last one leaves.  All ranks hear all times and choose alike.
+ *   2. If another way than the one so far may be faster, the two meet in a duel: more turns, and a
+ *      stricter figure.  The winner is taken.
+ *
+ * A way that turns out to be much slower than another is not tried on.  Much later they look again,
  * since what is fastest depends on where the ranks' CPUs are, and that may change.  Where there is
  * but one way, nothing is tried.
  *
@@ -23,22 +27,23 @@ struct collx_way {
 
 enum {
     COLLX_TUNER_WAYS = 4,
-    COLLX_TUNER_TURNS = 2, /* of each way, some calls each */
+    COLLX_TUNER_TURNS = 3, /* of a way, at most, some calls each */
     COLLX_TUNER_CLASSES = 16,
 };
 
 /* Sizes of one power of two. */
 struct collx_tuned {
     size_t passed;     /* bytes, as long as that counts */
-    unsigned calls;    /* since it was settled */
-    unsigned patience; /* calls until it looks again */
+    unsigned calls;    /* since it has settled */
+    unsigned patience; /* calls until it looks again; 0: it has not settled */
     uint8_t ways;      /* that there are: bits; 0: it has not been looked */
     uint8_t way;
-    uint8_t rival; /* the way that has won a look and has to win the next one; or `way` */
-    uint8_t tries; /* so far */
-    bool settled;
-    uint8_t slow; /* calls in a row, of the way that is being tried, that were far too slow */
-    uint8_t out;  /* bits of ways that were so too often to be tried on, or are none */
+    uint8_t rival; /* the way that may be faster, in a duel; else `way` */
+    bool looks;    /* or has a duel */
+    uint8_t turn;  /* of all ways; first each has its first one, then the second, … */
+    uint8_t tries; /* calls of this turn so far */
+    uint8_t slow;  /* those of them, the last ones, that were far too slow */
+    uint8_t out;   /* bits of ways that were so too often to be tried on, or are none */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_TURNS]; /* ns: the best call of each turn */
     uint64_t stamp[2];                                  /* ns: beginning and end of our last try */
 };

@@ -246,17 +246,17 @@ static void check(struct task *task)
     task->calls++;
 }
 
-/* A route that tries what is best for a size has done so before it is measured: shm takes up to 27
- * calls to find out; with more ranks than CPUs 15, of long messages alone. */
+/* A route that tries what is best for a size has done so before it is measured: shm takes some 50
+ * calls to find out; with more ranks than CPUs 30, of long messages alone. */
 static void let_settle(struct task *task)
 {
     const struct point *point = task->point;
+    const bool tries = !strncmp(route_runs(task->route, point->kind, point->bytes), "shm", 3);
 
     if (!machine.crowded)
-        batch(task, 28);
-    else if (!strncmp(route_runs(task->route, point->kind, point->bytes), "shm", 3) &&
-             point->bytes >= 1 << 20)
-        batch(task, 16);
+        batch(task, tries ? 64 : 28);
+    else if (tries && point->bytes >= 1 << 20)
+        batch(task, 32);
 }
 
 static struct round *add_round(struct point *point)

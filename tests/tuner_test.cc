@@ -8,8 +8,9 @@ extern "C" {
 namespace
 {
 
-/* LOOK: its tries, and the call that hears of the last one. */
-enum { FIRST = 1 /* the memory is cold */, TRIES = 18, LOOK = TRIES + 1, AGAIN = 1024 };
+/* A look is over with the call that hears of its last try.  If that names another way than the one
+ * so far, this call is the first try of a duel. */
+enum { FIRST = 1 /* the memory is cold */, TRIES = 18, DUEL = 18, AGAIN = 1024 };
 
 struct Trial {
     size_t bytes = TUNER_SHORT;
@@ -47,42 +48,71 @@ TEST_F(Tuner, TriesEachWaySixTimesAndStaysWithTheFastest)
     EXPECT_EQ(trial.calls[0], FIRST + 6 + AGAIN - 1);
 }
 
-TEST_F(Tuner, TakesAnotherWayThatIsFasterInTwoLooks)
+TEST_F(Tuner, TakesAnotherWayThatWinsADuel)
 {
-    trial.run(FIRST + LOOK, 1000, 900, 1100);
-    EXPECT_EQ(trial.last, 0u);
+    trial.run(FIRST + TRIES, 1000, 900, 1100);
     EXPECT_EQ(trial.calls[1], 6);
-    trial.run(LOOK, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[0], FIRST + 6 + 1 + 6);
-    trial.run(AGAIN - 2, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[1], 12 + 1 + AGAIN - 2);
+    trial.run(DUEL, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[0], FIRST + 6 + 9);
+    EXPECT_EQ(trial.calls[1], 6 + 9);
+    EXPECT_EQ(trial.calls[2], 6) << "there are two in a duel";
+    trial.run(AGAIN, 1000, 900, 1100);
+    EXPECT_EQ(trial.calls[1], 6 + 9 + AGAIN);
 }
 
 TEST_F(Tuner, IsNotMisledByALookThatWasDisturbed)
 {
     for (unsigned rival : {1, 2}) {
         trial.run(FIRST, 1000, 1100, 1200);
-        trial.run(LOOK, 1300, rival == 1 ? 1100 : 1200, 1150);
-        trial.run(LOOK, 1000, 1100, 1200);
-        EXPECT_EQ(trial.last, 0u);
-        trial.run(AGAIN - 1, 1000, 1100, 1200);
-        EXPECT_EQ(trial.calls[1], 12) << "it did not settle";
+        trial.run(TRIES, 1300, rival == 1 ? 1100 : 1200, 1150);
+        trial.run(DUEL, 1000, 1100, 1200);
+        trial.run(AGAIN, 1000, 1100, 1200);
+        EXPECT_EQ(trial.calls[0], FIRST + 6 + 9 + AGAIN) << "it did not settle, or with another";
         tuner_start(0);
         trial = Trial();
     }
 }
 
-TEST_F(Tuner, StaysWhereTwoLooksNameTwoOthers)
+TEST_F(Tuner, IsNotMisledByAWayThatHadABadTurn)
 {
-    trial.run(FIRST + LOOK, 1000, 900, 1100);
-    trial.run(LOOK, 1000, 1100, 900);
-    EXPECT_EQ(trial.last, 0u);
-    trial.run(AGAIN - 1, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[0], FIRST + 2 * (6 + 1) + AGAIN - 1);
-    trial.run(LOOK, 1000, 900, 1100);
-    EXPECT_EQ(trial.last, 0u) << "the next look has to be told the same twice again";
-    trial.run(LOOK, 1000, 900, 1100);
+    trial.run(FIRST + TRIES / 2, 1000, 900, 1100);
+    trial.run(3, 1000, 900, 1100);
+    trial.run(3, 1000, 1400, 1100);
+    trial.run(3, 1000, 900, 1100);
+    trial.run(DUEL / 3, 1000, 900, 1100);
+    trial.run(DUEL / 3, 1000, 1400, 1100);
+    trial.run(DUEL / 3, 1000, 900, 1100);
+    trial.run(1, 1000, 900, 1100);
     EXPECT_EQ(trial.last, 1u);
+}
+
+TEST_F(Tuner, GoesOnWithATurnWhileItGetsFaster)
+{
+    trial.run(FIRST + 3, 1000, 1, 1100);
+    for (uint64_t took : {1490, 1450, 1200, 950, 900})
+        trial.run(1, 1000, took, 1100);
+    EXPECT_EQ(trial.calls[1], 5) << "the last one gained little";
+    trial.run(TRIES - 6 + DUEL + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
+}
+
+TEST_F(Tuner, EndsATurnThatGetsFasterAllTheTime)
+{
+    trial.run(FIRST + 3, 100000, 1, 100000);
+    for (uint64_t took : {140000, 120000, 90000, 70000, 50000, 30000})
+        trial.run(1, 100000, took, 100000);
+    EXPECT_EQ(trial.calls[1], 6);
+    trial.run(1, 100000, 20000, 100000);
+    EXPECT_EQ(trial.last, 2u);
+}
+
+TEST_F(Tuner, DoesNotGiveUpAWayForHavingBeenFaster)
+{
+    trial.run(FIRST + TRIES / 2, 1000, 750, 1100);
+    trial.run(3, 1000, 750, 1100);
+    for (uint64_t took : {1200, 1150, 750, 750})
+        trial.run(1, 1000, took, 1100);
+    EXPECT_EQ(trial.calls[1], 3 + 4) << "no other way is much faster than that";
 }
 
 TEST_F(Tuner, TriesForLongCallsWhatIsForThese)
@@ -91,14 +121,14 @@ TEST_F(Tuner, TriesForLongCallsWhatIsForThese)
     trial.run(FIRST + TRIES + 6, 1000, 900, 1100, 800);
     EXPECT_EQ(trial.calls[0], FIRST + 6);
     EXPECT_EQ(trial.calls[3], 6);
-    trial.run(1 + LOOK + 6, 1000, 900, 1100, 800);
+    trial.run(DUEL + 1, 1000, 900, 1100, 800);
     EXPECT_EQ(trial.last, 1u) << "what it costs later counts";
 }
 
 TEST_F(Tuner, TakesWhatIsFasterByMoreThanItCostsLater)
 {
     trial.bytes = TUNER_LONG;
-    trial.run(FIRST + 2 * (LOOK + 6), 1000, 1000, 1000, 650);
+    trial.run(FIRST + TRIES + 6 + DUEL + 1, 1000, 1000, 1000, 650);
     EXPECT_EQ(trial.last, 3u);
 }
 
@@ -114,9 +144,9 @@ TEST_F(Tuner, TriesNothingWhereThereIsOneWay)
 TEST_F(Tuner, ChoosesFromWhatIsAllowed)
 {
     tuner_start(1 << 1 | 1 << 2);
-    trial.run(2 * (LOOK - 6), 1, 1000, 900);
+    trial.run(TRIES - 6 + DUEL + 1, 1, 1000, 900);
     EXPECT_EQ(trial.calls[0], 0);
-    EXPECT_EQ(trial.calls[1], 6 + 1 + 6);
+    EXPECT_EQ(trial.calls[1], 6 + 9);
     EXPECT_EQ(trial.last, 2u);
 }
 
@@ -133,7 +163,7 @@ TEST_F(Tuner, GivesUpTheFirstWayWhereAnotherIsMuchFaster)
     trial.run(FIRST + TRIES - 2, 1000, 1100, 100);
     EXPECT_EQ(trial.calls[0], FIRST + 3 + 2);
     EXPECT_EQ(trial.calls[1], 3 + 2);
-    trial.run(1 + LOOK, 1000, 1100, 100);
+    trial.run(DUEL + 1, 1000, 1100, 100);
     EXPECT_EQ(trial.last, 2u);
 }
 
@@ -143,18 +173,16 @@ TEST_F(Tuner, IsNotMisledByOneCallThatWasDisturbed)
     trial.run(1, 1000, 9000, 1100);
     trial.run(1, 1000, 500, 1100);
     trial.run(1, 1000, 9000, 1100);
-    trial.run(TRIES + LOOK, 1000, 500, 1100);
+    trial.run(TRIES + DUEL, 1000, 500, 1100);
     EXPECT_EQ(trial.last, 1u);
 }
 
 TEST_F(Tuner, IsNotMisledByATurnThatWasGoodOnce)
 {
-    trial.run(FIRST, 500, 600, 700);
-    for (int look = 0; look < 2; look++) {
-        trial.run(TRIES / 2, 500, 600, 700);
-        trial.run(TRIES / 2 + 1, 650, 600, 700);
-    }
-    EXPECT_EQ(trial.last, 1u);
+    trial.run(FIRST + TRIES, 1000, 900, 1100);
+    trial.run(DUEL / 3, 1000, 900, 1100);
+    trial.run(DUEL, 1000, 1200, 1100);
+    EXPECT_EQ(trial.last, 0u);
 }
 
 TEST_F(Tuner, LooksAgainEverLessOften)
@@ -176,7 +204,7 @@ TEST_F(Tuner, LooksAgainAtWhatItHasGivenUp)
     EXPECT_EQ(trial.calls[2], 2);
     trial.run(TRIES - 5, 1000, 9000, 10);
     EXPECT_EQ(trial.calls[1], 2 + 2);
-    trial.run(LOOK, 1000, 9000, 10);
+    trial.run(DUEL + 1, 1000, 9000, 10);
     EXPECT_EQ(trial.last, 2u);
 }
 
