@@ -75,7 +75,7 @@ static size_t stride_for(int ranks, int numa_nodes)
     return collx_numa_up(sizeof(struct collx_pipe_part) + 2 * room_for(ranks), numa_nodes);
 }
 
-/* In the line before it two ranks agree about their chunks. */
+/* In the line before it the ranks agree (shm.h). */
 static unsigned char *first_part(void *memory, int numa_nodes)
 {
     return (unsigned char *)collx_numa_up((uintptr_t)memory + COLLX_LINE, numa_nodes);

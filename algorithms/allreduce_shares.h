@@ -39,8 +39,8 @@ struct collx_shares {
 };
 
 /* The longest vectors of so many ranks that go this way, in bytes: since everybody reads them all,
- * they become shorter with the number of ranks. */
-size_t collx_shares_most(int ranks);
+ * they become shorter with the number of ranks.  `returnable`: as the ranks have agreed (shm.h). */
+size_t collx_shares_most(int ranks, bool returnable);
 
 /* Bytes in the segment, a multiple of COLLX_LINE. */
 size_t collx_shares_space(const struct collx_groups_plan *plan, int ranks, int numa_nodes);

@@ -290,13 +290,14 @@ static int prepare(struct allreduce *state, const struct collx_groups_plan *plan
     if (collx_allreduce_work_init(&state->work, team->size) ||
         collx_shares_init(&state->shares, plan, team, memory))
         return -ENOMEM;
-    state->small_bytes = collx_shares_most(team->size);
     /* Then to combine all of it takes longer than to meet once more. */
-    state->slow_bytes = state->small_bytes / 8;
+    state->slow_bytes = collx_shares_most(team->size, true) / 8;
     void *rings =
         (char *)memory +
         collx_shares_space(plan, team->size, collx_places_numa_nodes(team->places, team->size));
     collx_copier_init(&state->copier);
+    const uint32_t agreed = collx_shm_agree(rings, &state->copier.ways);
+    state->small_bytes = collx_shares_most(team->size, agreed & COLLX_SHM_RETURNABLE);
     void *behind =
         collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
     collx_single_init(&state->single, team, rings, behind,
