@@ -164,6 +164,13 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
     return error;
 }
 
+/* Of what is longer than where MPI combines all of it: one element that there is room for.  To
+ * combine it cannot be shared. */
+static bool is_one(const struct allreduce *state, const struct collx_call *call)
+{
+    return call->count == 1 && call->bytes <= state->small_bytes && !state->team->crowded;
+}
+
 static int run_large(struct allreduce *state, struct collx_call *call)
 {
     int error;
@@ -192,7 +199,9 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 static inline __attribute__((always_inline)) int run(struct allreduce *state,
                                                      struct collx_call *call, bool in_groups)
 {
-    if (__builtin_expect(call->bytes > (call->reduce ? state->small_bytes : state->slow_bytes), 0))
+    if (__builtin_expect(call->bytes > (call->reduce ? state->small_bytes : state->slow_bytes),
+                         0) &&
+        !is_one(state, call))
         return run_large(state, call);
     if (!in_groups && collx_numbered_suits(state->team, call->bytes))
         return run_numbered(state, call);

@@ -218,6 +218,7 @@ static void with_op(MPI_Comm comm, bool commute)
         pair_at("pair, b before a, no gaps", 8, 0, 0, 16),
     };
     struct layout big = pairs_together(1 << 16), odd = pairs_together(4099);
+    struct layout alone = pairs_together(200);
     struct layout whole =
         pair_at("pair in the middle of 1 MiB", 1 << 19, (1 << 19) + 8, 0, 1 << 20);
     uint64_t seed = 60000;
@@ -233,6 +234,11 @@ static void with_op(MPI_Comm comm, bool commute)
             one(comm, &layouts[i], counts[c], op, IN_PLACE, seed + 1);
         }
         one(comm, &layouts[i], 1, op, BOTTOM, seed++);
+    }
+    /* Of 3200 bytes: one is combined by all ranks where two are shared. */
+    for (int count = 1; count <= 2; count++) {
+        one(comm, &alone, count, op, PLAIN, seed++);
+        one(comm, &alone, count, op, IN_PLACE, seed++);
     }
     /* Elements of 1 MiB and of 64 KiB and a bit: larger than anybody's pieces. */
     one(comm, &big, 1, op, PLAIN, seed++);
@@ -252,6 +258,7 @@ static void with_op(MPI_Comm comm, bool commute)
 #endif
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         cf_type_free(&layouts[i].type);
+    cf_type_free(&alone.type);
     cf_type_free(&odd.type);
     cf_type_free(&big.type);
     cf_type_free(&whole.type);
