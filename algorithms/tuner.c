@@ -8,9 +8,9 @@
 
 enum {
     /* A turn of a way.  The first call of it finds the caches as another way has left them, and
-     * does not count.  The next ones may, too: while each is much faster than the one before, more
-     * follow.  A Bcast of 16 MiB from buffer to buffer was seen to take 1.6, 1.2, 0.94 and then
-     * 0.93 ms after others. */
+     * does not count.  The next ones may, too: while each is much faster than the best before,
+     * more follow.  A Bcast of 16 MiB from buffer to buffer was seen to take 1.6, 1.2, 0.94 and
+     * then 0.93 ms after others. */
     CALLS = 3,
     CALLS_MOST = 6,
     GAIN = 8, /* much faster: by one in so many */
@@ -151,6 +151,7 @@ static void account(struct collx_tuned *tuned, uint64_t ns)
 /* Those of a look or a duel, of `ways`. */
 static void begin_turns(struct collx_tuned *tuned, unsigned ways)
 {
+    tuned->looks = true;
     memset(tuned->took, 0xff, sizeof tuned->took);
     tuned->tries = tuned->slow = 0;
     tuned->out = (uint8_t)~ways;
@@ -178,8 +179,8 @@ static double cost(const struct collx_tuner *tuner, const struct collx_tuned *tu
     return (double)figure(tuned, way) * (100 + tuner->way[way].burden);
 }
 
-/* After the last turn.  Returns whether a duel has to follow. */
-static bool settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
+/* After the last turn: either a duel begins, or it is settled. */
+static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
 {
     unsigned best = tuned->way;
 
@@ -190,14 +191,15 @@ static bool settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
             best = way;
     if (!is_duel(tuned) && best != tuned->way) {
         tuned->rival = (uint8_t)best;
-        return true;
+        begin_turns(tuned, 1u << tuned->way | 1u << best);
+        return;
     }
     tuned->way = tuned->rival = (uint8_t)best;
+    tuned->looks = false;
     tuned->calls = 0;
     tuned->patience = tuned->patience ? tuned->patience * 4 : PATIENCE;
     if (tuned->patience > PATIENCE_MOST)
         tuned->patience = PATIENCE_MOST;
-    return false;
 }
 
 unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
@@ -223,12 +225,10 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     else
         begin_turns(tuned, tuned->ways);
     if (tuned->turn >= turns(tuned)) {
-        tuned->looks = settle(tuner, tuned);
+        settle(tuner, tuned);
         if (!tuned->looks)
             return tuned->way;
-        begin_turns(tuned, 1u << tuned->way | 1u << tuned->rival);
     }
-    tuned->looks = true;
     tuner->trying = tuned;
     tuned->stamp[0] = collx_clock_ns();
     return way_of(tuned);
