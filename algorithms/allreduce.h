@@ -49,11 +49,11 @@ struct collx_allreduce_pipe {
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes);
 /* See collx_algorithm.place. */
 void collx_allreduce_pipe_place(const struct collx_team *team, void *memory);
-/* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed.  Returns the end of
- * it. */
+/* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed; in the first line of
+ * it the ranks have agreed (shm.h) on `agreed`.  Returns the end of it. */
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
                                 struct collx_allreduce_work *work, struct collx_copier *copier,
-                                void *memory);
+                                uint32_t agreed, void *memory);
 /* Collective.  0 or an MPI error. */
 int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *call);
 

@@ -201,7 +201,7 @@ void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
 
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,
                                 struct collx_allreduce_work *work, struct collx_copier *copier,
-                                void *memory)
+                                uint32_t agreed, void *memory)
 {
     const int numa_nodes = collx_places_numa_nodes(team->places, team->size);
 
@@ -215,7 +215,7 @@ void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_
         .room = room_for(team->size),
         .steps = team->size == 2 ? &collx_pair_steps : &steps,
     };
-    if (team->size == 2 && collx_shm_agree(memory, &copier->ways) & COLLX_SHM_WHOLE_LINES)
+    if (team->size == 2 && agreed & COLLX_SHM_WHOLE_LINES)
         pipe->bytes = CHUNK_WHOLE;
     pipe->out = pipe->parts + (size_t)team->size * pipe->stride;
     return pipe->out + out_for(team->size);

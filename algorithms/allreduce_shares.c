@@ -29,6 +29,7 @@ size_t collx_shares_most(int ranks, bool returnable)
     return bytes < COLLX_INLINE ? COLLX_INLINE : bytes;
 }
 
+/* There is room for whatever the ranks agree on. */
 static size_t stride_for(int ranks)
 {
     return sizeof(struct collx_share) + collx_line_up(collx_shares_most(ranks, false));

@@ -164,8 +164,7 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
     return error;
 }
 
-/* Of what is longer than where MPI combines all of it: one element that there is room for.  To
- * combine it cannot be shared. */
+/* One element that there is room for.  To combine it cannot be shared. */
 static bool is_one(const struct allreduce *state, const struct collx_call *call)
 {
     return call->count == 1 && call->bytes <= state->small_bytes && !state->team->crowded;
@@ -308,7 +307,7 @@ static int prepare(struct allreduce *state, const struct collx_groups_plan *plan
     const uint32_t agreed = collx_shm_agree(rings, &state->copier.ways);
     state->small_bytes = collx_shares_most(team->size, agreed & COLLX_SHM_RETURNABLE);
     void *behind =
-        collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, rings);
+        collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, agreed, rings);
     collx_single_init(&state->single, team, rings, behind,
                       &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
                                                    .name = "Allreduce",
