@@ -200,8 +200,8 @@ static bool collx_bcast_shm_takes(const void *state, const struct collx_call *ca
 
 static const struct collx_way ways[] = {
     COLLX_SEGMENT_WAYS,
-    {.say = "from the root's buffer"},
-    {.say = "from the root's buffer, which helps"},
+    {.say = "from the root's buffer", .uncrowded = true},
+    {.say = "from the root's buffer, with help"},
     {.say = NULL},
 };
 

@@ -12,6 +12,7 @@ void collx_single_init(struct collx_single *single, struct collx_team *team, voi
                        void *memory, const struct collx_single_setup *setup)
 {
     const bool always = setup->wanted == COLLX_SINGLE_ALWAYS || setup->past == COLLX_SINGLE_ALWAYS;
+    const size_t tried = team->crowded ? COLLX_SINGLE_CROWDED : COLLX_SINGLE_TRIED;
 
     *single = (struct collx_single){.team = team,
                                     .name = setup->name,
@@ -21,8 +22,8 @@ void collx_single_init(struct collx_single *single, struct collx_team *team, voi
                                     .rings = rings};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting,
-                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, setup->ways, setup->name);
+    collx_tuner_init(&single->tuner, team, &single->meeting, always ? COLLX_SINGLE_LEAST : tried,
+                     setup->ways, setup->name);
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)
@@ -38,7 +39,7 @@ void collx_single_open(struct collx_single *single, const void *send, const void
     collx_flag_post(single->team, own, ++single->call);
 }
 
-/* What a rank waits for: a flag of `rank`. */
+/* What a rank waits for: a flag of `rank`, or COLLX_SINGLE_HELPER. */
 struct waiting {
     struct collx_single *single;
     int rank;
@@ -82,6 +83,10 @@ static bool is_missing(const void *with, int rank)
     const struct waiting *waiting = with;
     const struct collx_single *single = waiting->single;
     const struct collx_single_part *part = single->part;
+
+    if (waiting->rank == COLLX_SINGLE_HELPER)
+        return atomic_load_explicit(&part[rank].helps, memory_order_relaxed) ==
+               single->team->rank + 1;
     const uint64_t step = relaxed(&part[rank].step), open = relaxed(&part[rank].open);
     const bool behind = step < single->step;
     const uint64_t least = behind ? step : single->step;
@@ -190,13 +195,12 @@ static bool possible(struct collx_single *single)
 static unsigned allowed(struct collx_single *single)
 {
     const unsigned through = 1 << COLLX_WAY_SEGMENT, past = 1 << COLLX_WAY_PAST;
-    const unsigned copies = ~(through | past);
-    /* With more ranks than CPUs it has never been faster than the rings, which one rank leaves in a
-     * cache for the next one on its CPU; there it is not tried unasked. */
-    const bool wanted = single->wanted == COLLX_SINGLE_ALWAYS ||
-                        (single->wanted == COLLX_SINGLE_AUTO && !single->team->crowded);
-    const bool can = wanted && possible(single);
+    const bool can = single->wanted != COLLX_SINGLE_NEVER && possible(single);
+    unsigned copies = ~(through | past);
 
+    for (unsigned way = 0; single->team->crowded && single->tuner.way[way].say; way++)
+        if (single->tuner.way[way].uncrowded)
+            copies &= ~(1u << way);
     if (can && single->wanted == COLLX_SINGLE_ALWAYS)
         return copies;
     if (single->past == COLLX_SINGLE_ALWAYS)

@@ -24,6 +24,9 @@ enum {
      * takes for small: it has not been seen to win, and keeps all ranks in the call until the last
      * one is done, which the trial cannot see. */
     COLLX_SINGLE_TRIED = 65536,
+    /* Likewise with more ranks than CPUs, where what one rank leaves in a cache is there for the
+     * next one on its CPU. */
+    COLLX_SINGLE_CROWDED = 1 << 20,
     /* Likewise results past the caches: up to here a CPU's own have room for them. */
     COLLX_PAST_LEAST = 1 << 20,
 };
@@ -81,13 +84,16 @@ struct collx_single_part {
      * letter. */
     struct collx_flag letter;
     struct collx_flag answer; /* letters answered; written by whoever was asked */
-    struct collx_flag share;  /* see bcast_single.c; written by the root, too */
-    struct collx_flag pushed; /* see bcast_single.c; written by the root */
+    /* For bcast_single.c.  Others write into these two lines, too. */
+    struct collx_flag helped;                            /* chunks that helpers have done */
+    _Alignas(COLLX_LINE) _Atomic uint64_t taken;         /* chunks */
+    _Atomic uint64_t unwritten;                          /* in what call a helper could not write */
+    _Alignas(COLLX_LINE) _Atomic int32_t helps;          /* 1 + whom the owner helps; 0: nobody */
     _Alignas(COLLX_LINE) unsigned char mail[COLLX_MAIL]; /* written by whoever was asked */
 };
 _Static_assert(sizeof(struct collx_view) <= COLLX_INLINE, "it travels beside a flag");
 _Static_assert(sizeof(struct collx_letter) <= COLLX_INLINE, "it travels beside a flag");
-_Static_assert(sizeof(struct collx_single_part) == 6 * COLLX_LINE + COLLX_MAIL,
+_Static_assert(sizeof(struct collx_single_part) == 7 * COLLX_LINE + COLLX_MAIL,
                "nothing but whole lines");
 
 struct collx_single {
@@ -153,7 +159,8 @@ static inline void collx_single_step(struct collx_single *single)
 void collx_single_await(struct collx_single *single, int rank);
 void collx_single_await_all(struct collx_single *single);
 
-/* Wait for another flag of `rank`, likewise. */
+/* Wait for another flag of `rank`, likewise, or for those who help us. */
+enum { COLLX_SINGLE_HELPER = -1 };
 void collx_single_wait(struct collx_single *single, struct collx_flag *flag, uint64_t value,
                        int rank);
 

@@ -23,6 +23,7 @@ struct collx_way {
     const char *say; /* for messages; NULL ends a list */
     size_t least;    /* bytes of the smallest calls to try it with, a power of two; or 0 */
     unsigned burden; /* what a program pays later, in percent of the time that it takes */
+    bool uncrowded;  /* not one for more ranks than CPUs */
 };
 
 enum {

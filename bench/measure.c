@@ -247,16 +247,16 @@ static void check(struct task *task)
 }
 
 /* A route that tries what is best for a size has done so before it is measured: shm takes some 50
- * calls to find out; with more ranks than CPUs 30, of long messages alone. */
+ * calls to find out; with more ranks than CPUs it does so of long messages alone, and there every
+ * call in vain takes long. */
 static void let_settle(struct task *task)
 {
     const struct point *point = task->point;
-    const bool tries = !strncmp(route_runs(task->route, point->kind, point->bytes), "shm", 3);
+    const bool tries = !strncmp(route_runs(task->route, point->kind, point->bytes), "shm", 3) &&
+                       (!machine.crowded || point->bytes >= 1 << 20);
 
-    if (!machine.crowded)
+    if (tries || !machine.crowded)
         batch(task, tries ? 64 : 28);
-    else if (tries && point->bytes >= 1 << 20)
-        batch(task, 32);
 }
 
 static struct round *add_round(struct point *point)

@@ -1,21 +1,24 @@
-/* Bcast in one copy: algorithms/bcast_single.c, steps 1 to 3 and a to c as there, with the letters
- * of algorithms/single.c.  Each call has any root, which helps or does not; all agree on both.
+/* Bcast in one copy: algorithms/bcast_single.c, steps 1 to 4, a and b as there, with the letters of
+ * algorithms/single.c.  Each call has any root, and goes with help or without; all agree on both.
  *
  * Everybody has the message when it leaves, of this call; and nobody touches a rank's buffer
- * when it has left.  The root may stop helping at any time.
+ * when it has left.  Helpers may stop helping at any time.
  *
  * ok: RANKS=2 CALLS=2 CHUNKS=2
  * ok: RANKS=2 CALLS=3 CHUNKS=1
  * ok: RANKS=3 CALLS=1 CHUNKS=1
+ * ok: RANKS=3 CALLS=1 CHUNKS=2 NO_LETTERS
  * ok: RANKS=3 CALLS=2 CHUNKS=1 NO_LETTERS
  * fails: deadlock: RANKS=2 CALLS=1 CHUNKS=1 NO_ANSWER
  * fails: assertion: RANKS=3 CALLS=2 CHUNKS=1 NO_OWNER
  * fails: deadlock: RANKS=2 CALLS=3 CHUNKS=2 NUMBER_WRAPS
  * fails: assertion: RANKS=2 CALLS=2 CHUNKS=1 ANSWER_FIRST
- * fails: deadlock: RANKS=2 CALLS=2 CHUNKS=2 NO_CALL_IN_SHARE  `share` begins anew with each call
- * fails: assertion: RANKS=2 CALLS=1 CHUNKS=2 NO_WAIT_PUSHED    3 does not wait for the root's part
- * fails: assertion: RANKS=2 CALLS=1 CHUNKS=2 NOT_GIVEN_BACK    what the root could not write is lost
- * fails: deadlock: RANKS=2 CALLS=1 CHUNKS=1 NO_WAIT_STEPS      c is left out
+ * fails: assertion: RANKS=3 CALLS=2 CHUNKS=1 NO_CALL_IN_COUNT  chunks are counted from 0 in each call
+ * fails: assertion: RANKS=2 CALLS=1 CHUNKS=2 NO_WAIT_HELPED    3 does not wait for what helpers took
+ * fails: assertion: RANKS=2 CALLS=1 CHUNKS=2 NOT_GIVEN_BACK    what nobody could write is lost
+ * fails: assertion: RANKS=2 CALLS=1 CHUNKS=1 UNWRITTEN_LAST    it is told after the chunk is counted
+ * fails: assertion: RANKS=3 CALLS=1 CHUNKS=1 HELP_FIRST        4 comes before 3
+ * fails: deadlock: RANKS=2 CALLS=1 CHUNKS=1 NO_WAIT_STEPS      b is left out
  * fails: assertion: RANKS=2 CALLS=2 CHUNKS=1 NO_WAIT_OPEN      2 does not wait for the root's buffer
  */
 #define SCRIBBLE 255
@@ -24,80 +27,72 @@ byte buffer[RANKS * CHUNKS];
 #define theirs(rank, what) buffer[(rank) * CHUNKS + what]
 #include "single.pml"
 
-byte share[RANKS];
-byte pushed[RANKS];
-byte failed[RANKS]; /* beside it */
+byte taken[RANKS];
+byte helped[RANKS];
+byte unwritten[RANKS];
 byte root[CALLS + 1];
 bool helps[CALLS + 1];
 
-#define base (8 * call)
-#ifdef NO_CALL_IN_SHARE
-#define share_base 0
+#ifdef NO_CALL_IN_COUNT
+#define base 0
 #else
-#define share_base base
+#define base (8 * call)
 #endif
+
 /* take(): i = CHUNKS where there is none left. */
 inline take(rank)
 {
     d_step {
         if
-        :: share[rank] >= share_base && share[rank] < share_base + CHUNKS ->
-            i = share[rank] - share_base;
-            share[rank] = share[rank] + 1
+        :: taken[rank] < base + CHUNKS ->
+            i = taken[rank] - base;
+            taken[rank] = taken[rank] + 1
         :: else -> i = CHUNKS
         fi
     }
 }
 
-/* b, for one */
-inline push(rank)
+/* 4, for `rank` */
+inline write_chunk(rank)
 {
-    done = pushed[rank];
+    take(rank);
     if
-    :: done >= base -> lost = failed[rank]
-    :: else -> done = base; lost = 0
-    fi;
-    if
-    :: lost
+    :: i == CHUNKS
     :: else ->
-        take(rank);
         if
-        :: i == CHUNKS
-        :: else ->
-            if
-            :: theirs(rank, i) = mine(i)
-            :: lost = i + 1
-            fi;
-            failed[rank] = lost;
-            pushed[rank] = done + 1
+        :: theirs(rank, i) = mine(i);
+            helped[rank] = helped[rank] + 1
+#ifdef UNWRITTEN_LAST
+        :: helped[rank] = helped[rank] + 1;
+            unwritten[rank] = call
+#else
+        :: unwritten[rank] = call;
+            helped[rank] = helped[rank] + 1
+#endif
         fi
     fi;
-    atomic {
-        i = 0;
-        done = 0;
-        lost = 0
-    }
+    i = 0
 }
 
-inline run_root()
+#define is_open(rank) (open[rank] >= call)
+#define is_helped(rank) (me != rank && root[call] != rank && is_open(rank))
+
+/* 4.  The root may wait for any buffer. */
+inline help()
 {
     do
-    :: helps[call] ->
-        /* One that has opened. */
-        if
-        :: me != 0 && open[0] >= call -> push(0)
-        :: me != 1 && open[1] >= call -> push(1)
+    :: helps[call] && is_helped(0) -> write_chunk(0)
+    :: helps[call] && is_helped(1) -> write_chunk(1)
 #if RANKS > 2
-        :: me != 2 && open[2] >= call -> push(2)
+    :: helps[call] && is_helped(2) -> write_chunk(2)
 #endif
-        :: true -> break
-        fi
-    :: !helps[call] -> break
-    od;
-    step[me] = step[me] + 1;
-#ifndef NO_WAIT_STEPS
-    single_await_all(step[me]) /* c */
+    :: helps[call] && me == root[call] && !is_open(0) -> single_wait(is_open(0))
+    :: helps[call] && me == root[call] && !is_open(1) -> single_wait(is_open(1))
+#if RANKS > 2
+    :: helps[call] && me == root[call] && !is_open(2) -> single_wait(is_open(2))
 #endif
+    :: true -> break
+    od
 }
 
 inline read_chunk(which)
@@ -107,10 +102,13 @@ inline read_chunk(which)
     got = 0
 }
 
-inline run_other()
+inline receive()
 {
 #ifndef NO_WAIT_OPEN
-    single_wait(open[root[call]] >= call);
+    single_wait(is_open(root[call]));
+#endif
+#ifdef HELP_FIRST
+    help();
 #endif
     do /* 2 */
     :: take(me);
@@ -119,15 +117,19 @@ inline run_other()
         :: else -> read_chunk(i); count++
         fi
     od;
+    i = 0;
     if /* 3 */
     :: count < CHUNKS ->
-#ifndef NO_WAIT_PUSHED
-        single_wait(pushed[me] >= base + CHUNKS - count);
+#ifndef NO_WAIT_HELPED
+        single_wait(helped[me] >= base + CHUNKS - count);
 #endif
-        lost = failed[me];
 #ifndef NOT_GIVEN_BACK
         if
-        :: lost -> i = lost - 1; read_chunk(i)
+        :: unwritten[me] == call ->
+            do
+            :: i < CHUNKS -> read_chunk(i); i++
+            :: else -> break
+            od
         :: else
         fi
 #endif
@@ -135,10 +137,8 @@ inline run_other()
     fi;
     atomic {
         i = 0;
-        count = 0;
-        lost = 0
+        count = 0
     }
-    step[me] = step[me] + 1
 }
 
 inline fill(value)
@@ -163,7 +163,7 @@ inline all_are(value)
 
 proctype member(byte me)
 {
-    byte call, i, count, done, lost, got, letters, at, other;
+    byte call, i, count, got, letters, at, other;
 
     atomic { fill(SCRIBBLE) }
     do
@@ -176,12 +176,24 @@ proctype member(byte me)
             :: else
             fi
         }
-        share[me] = share_base; /* 1, a */
-        open[me] = call;
+        taken[me] = base; /* 1 */
+        helped[me] = base;
         if
-        :: root[call] == me -> run_root()
-        :: else -> run_other()
+        :: root[call] == me ->
+            step[me] = step[me] + 1; /* a */
+            open[me] = call
+        :: else ->
+            open[me] = call;
+            receive();
+            step[me] = step[me] + 1
         fi;
+        help();
+#ifndef NO_WAIT_STEPS
+        if
+        :: root[call] == me -> single_await_all(step[me]) /* b */
+        :: else
+        fi;
+#endif
         atomic {
             all_are(call);
             fill(SCRIBBLE)
