@@ -27,7 +27,7 @@
  * fails: assertion: RANKS=2 CHUNKS=4 SLOTS=2 RETURN_LATE  3 goes on after 4
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 FLAG_ALONE   3 does not look at the line's number
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=2 LINE_FIRST   2 numbers a line before its data is there
- * fails: assertion: RANKS=3 CHUNKS=5 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
+ * fails: assertion: RANKS=3 CHUNKS=4 SLOTS=2 MOST_DONE    the root believes the fastest, not the slowest
  * fails: assertion: RANKS=3 CHUNKS=3 SLOTS=1 SWINGS       there is a third one, who may still read
  * fails: assertion: RANKS=2 CHUNKS=3 SLOTS=1 SWINGS DONE_FIRST
  * fails: assertion: RANKS=2 CHUNKS=2 SLOTS=2 WIDE FIRST_ALONE  1 looks at the first slot's used
