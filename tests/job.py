@@ -147,6 +147,8 @@ def main(cases):
     own, which is removed afterwards."""
     # mpirun of Open MPI does not run for root unless it is told twice.
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    # Nor does it wait two seconds then for the ranks of a job that has failed to end by themselves.
+    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
     # What a developer has set in his shell is not what is tested.
     for name in [name for name in os.environ if name.startswith("COLLX_")]:
         if not name.startswith("COLLX_TEST_"):
