@@ -105,11 +105,9 @@ static bool write_chunk(struct collx_single *single, const struct chunks *chunks
                         bytes_at(chunks, i)))
         atomic_store_explicit(&part->unwritten, chunks->base, memory_order_relaxed);
     atomic_store_explicit(&own->helps, 0, memory_order_relaxed);
-    /* Release: pairs with the acquire of (3), as a post does; without it the reader could see its
-     * buffer, or `unwritten`, as they were before. */
-    atomic_fetch_add_explicit(&part->helped.value, 1, memory_order_release);
-    if (team->crowded)
-        collx_flag_wake(&part->helped);
+    /* Its release is what lets the reader, in (3), see its buffer and `unwritten` as they are now.
+     */
+    collx_flag_count(team, &part->helped);
     return true;
 }
 
@@ -159,7 +157,7 @@ static int receive(struct collx_single *single, const struct chunks *chunks, int
         return 0;
     collx_single_wait(single, &own->helped, chunks->base + chunks->count - read,
                       COLLX_SINGLE_HELPER); /* 3 */
-    /* Relaxed, both: `helped` orders them. */
+    /* Relaxed: `helped` orders it. */
     if (atomic_load_explicit(&own->unwritten, memory_order_relaxed) == chunks->base)
         collx_single_read(single, root, buf, from, chunks->bytes);
     return 0;

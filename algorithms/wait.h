@@ -19,8 +19,8 @@
 /* Room for a small payload beside a flag: both travel in one line, in one trip. */
 enum { COLLX_INLINE = 52 };
 
-/* A flag has one writer at a time, which knows its last value, and nobody else writes to its line:
- * whoever polls it must not be disturbed. */
+/* A flag has one writer at a time, which knows its last value (or several that count on it), and
+ * nobody else writes to its line: whoever polls it must not be disturbed. */
 struct collx_flag {
     _Alignas(COLLX_LINE) _Atomic uint64_t value;
     unsigned char payload[COLLX_INLINE];
@@ -80,6 +80,15 @@ static inline void collx_flag_post(const struct collx_team *team, struct collx_f
                                    uint64_t value)
 {
     atomic_store_explicit(&flag->value, value, memory_order_release);
+    if (__builtin_expect(team->crowded, 0))
+        collx_flag_wake(flag);
+}
+
+/* One more, on a flag that several count on, without knowing its last value.  Release: likewise;
+ * who sees a number sees what all have stored who counted up to it. */
+static inline void collx_flag_count(const struct collx_team *team, struct collx_flag *flag)
+{
+    atomic_fetch_add_explicit(&flag->value, 1, memory_order_release);
     if (__builtin_expect(team->crowded, 0))
         collx_flag_wake(flag);
 }
