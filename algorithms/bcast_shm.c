@@ -225,7 +225,7 @@ static void *rings_init(struct bcast *bcast, void *memory)
     void *behind =
         collx_ring_init(&bcast->large, large, ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
     const uint32_t agreed = collx_shm_agree(memory, &bcast->small.copier.ways);
-    bcast->small.swings = bcast->large.swings = ranks == 2 && agreed & COLLX_SHM_RETURNABLE;
+    bcast->small.swings = bcast->large.swings = ranks == 2 && agreed & COLLX_SHM_SWINGS;
     if (agreed & COLLX_SHM_WHOLE_LINES)
         bcast->large.most = COLLX_WHOLE_BYTES;
     bcast->large.longest = COLLX_LONGEST * bcast->large.most;

@@ -194,6 +194,9 @@ static struct collx_copy_ways of_cpu(void)
      * bytes takes 76 ns there instead of 97 if its lines are left alone. */
     ways.returnable = __builtin_cpu_is("amd");
     ways.returnable_short = ways.returnable && !__builtin_cpu_is("znver3");
+    /* An Ice Lake gains, too: a Bcast of 1 KiB, the root another one each time, takes 0.30 us
+     * instead of 0.43.  Not measured on its successors, which push lines on. */
+    ways.swings = ways.returnable || !(traits & DEMOTES);
     return ways;
 }
 #else
@@ -209,6 +212,6 @@ struct collx_copy_ways collx_copy_ways(void)
     struct collx_copy_ways ways = of_cpu();
 
     if (wanted != COLLX_TRISTATE_AUTO)
-        ways.returnable = ways.returnable_short = wanted == COLLX_TRISTATE_ON;
+        ways.returnable = ways.returnable_short = ways.swings = wanted == COLLX_TRISTATE_ON;
     return ways;
 }

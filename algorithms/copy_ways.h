@@ -27,6 +27,8 @@ struct collx_copy_ways {
     bool returnable;
     /* So do the few lines of a message that has a number in each (numbered.h). */
     bool returnable_short;
+    /* Where a rank has read it writes soonest, without returns and claims (bcast_ring.h). */
+    bool swings;
 };
 
 /* What this CPU, COLLX_KERNELS, COLLX_RETURN and COLLX_WHOLE_LINES allow. */

@@ -17,7 +17,8 @@ int collx_query_one_node(const struct collx_facts *facts, const struct collx_arg
 uint32_t collx_shm_agree(_Atomic uint32_t *agreed, const struct collx_copy_ways *cpu)
 {
     const uint32_t own = COLLX_SHM_AGREED | (cpu->whole_lines ? COLLX_SHM_WHOLE_LINES : 0) |
-                         (cpu->returnable ? COLLX_SHM_RETURNABLE : 0);
+                         (cpu->returnable ? COLLX_SHM_RETURNABLE : 0) |
+                         (cpu->swings ? COLLX_SHM_SWINGS : 0);
     uint32_t known = 0;
 
     /* Relaxed: nothing else comes with it. */

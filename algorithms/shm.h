@@ -12,7 +12,12 @@ int collx_query_one_node(const struct collx_facts *facts, const struct collx_arg
                          size_t size);
 
 /* What the ranks of a team must hold alike of what they know of their CPUs. */
-enum { COLLX_SHM_AGREED = 1, COLLX_SHM_WHOLE_LINES = 2, COLLX_SHM_RETURNABLE = 4 };
+enum {
+    COLLX_SHM_AGREED = 1,
+    COLLX_SHM_WHOLE_LINES = 2,
+    COLLX_SHM_RETURNABLE = 4,
+    COLLX_SHM_SWINGS = 8,
+};
 
 /* Whoever comes first decides for all: options, or a tool that simulates the CPU, may show a rank
  * another one than the others have.  `agreed`: in shared memory, zeroed; for this alone.  What it
