@@ -13,21 +13,27 @@
 
 /* Rank 0 speaks for all, but may be the one without collx: the others are patient for twice as
  * long, and then speak for their nodes, that of rank 0 only if it has not. */
-static void report_wait(const struct collx_comm *comm, int64_t waited_ms, int *claim)
+static void report_wait(struct collx_comm *comm, int64_t waited_ms, int *claim)
 {
     char host[HOST_NAME_MAX + 1] = "";
 
     if (!collx_job_first_here("waits", claim) && comm->rank != 0)
         return;
     gethostname(host, sizeof host - 1);
+    if (!*comm->label)
+        collx_comm_name(comm);
     collx_warn("the ranks of %s%s%s have been waiting for %.0f s to agree on their routes. Does "
                "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
                "-x LD_PRELOAD",
-               comm->team.name, comm->rank ? " on " : "", comm->rank ? host : "",
+               comm->label, comm->rank ? " on " : "", comm->rank ? host : "",
                (double)waited_ms / 1e3, comm->rank ? ", also rank 0" : "");
 }
 
-static int finish(const struct collx_comm *comm, MPI_Request *request)
+/* To ask whether to let others have the CPU takes as long as several polls: where all have come,
+ * none of these is needed. */
+enum { POLLS = 32 };
+
+static int finish(struct collx_comm *comm, MPI_Request *request)
 {
     uint64_t begin = collx_clock_ns();
     int64_t patience = collx_option_number(COLLX_OPTION_STALL) * (comm->rank ? 2 : 1);
@@ -36,6 +42,8 @@ static int finish(const struct collx_comm *comm, MPI_Request *request)
 
     for (unsigned round = 1; !(error = pmpi.Test(request, &done, MPI_STATUS_IGNORE)) && !done;
          round++) {
+        if (round < POLLS)
+            continue;
         if (round % 64 == 0 && !said &&
             (int64_t)((collx_clock_ns() - begin) / 1000000) > patience) {
             said = true;
@@ -48,7 +56,7 @@ static int finish(const struct collx_comm *comm, MPI_Request *request)
     return error;
 }
 
-int collx_agree_from_all(const struct collx_comm *comm, const void *own, void *all, size_t bytes)
+int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes)
 {
     MPI_Request request;
     int error =
@@ -57,7 +65,7 @@ int collx_agree_from_all(const struct collx_comm *comm, const void *own, void *a
     return error ? error : finish(comm, &request);
 }
 
-int collx_agree_from_zero(const struct collx_comm *comm, void *data, size_t bytes)
+int collx_agree_from_zero(struct collx_comm *comm, void *data, size_t bytes)
 {
     MPI_Request request;
     int error = pmpi.Ibcast(data, (int)bytes, MPI_BYTE, 0, comm->comm, &request);
@@ -65,7 +73,7 @@ int collx_agree_from_zero(const struct collx_comm *comm, void *data, size_t byte
     return error ? error : finish(comm, &request);
 }
 
-int collx_agree_any(const struct collx_comm *comm, uint64_t *words, int count)
+int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
 {
     MPI_Request request;
     uint64_t all[COLLX_AGREE_WORDS];

@@ -12,12 +12,12 @@
 enum { COLLX_AGREE_WORDS = 8 };
 
 /* `bytes` of each rank, in rank order. */
-int collx_agree_from_all(const struct collx_comm *comm, const void *own, void *all, size_t bytes);
+int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes);
 
 /* `bytes` of rank 0. */
-int collx_agree_from_zero(const struct collx_comm *comm, void *data, size_t bytes);
+int collx_agree_from_zero(struct collx_comm *comm, void *data, size_t bytes);
 
 /* Bits that any rank has set, in `count` words, at most COLLX_AGREE_WORDS. */
-int collx_agree_any(const struct collx_comm *comm, uint64_t *words, int count);
+int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count);
 
 #endif

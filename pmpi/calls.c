@@ -132,55 +132,63 @@ bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
 /* --- communicators on their way to having routes ---------------------------------------------- */
 
 /* Set by all ranks alike, before they make calls. */
-static uint64_t first_ask = COLLX_WARMUP_EARLY;
+static uint64_t warm_up = COLLX_WARMUP_CALLS;
 
 void collx_calls_warm_up(uint64_t calls)
 {
-    first_ask = calls;
+    warm_up = calls;
 }
 
-/* What a call adds to how much use this rank has made of the communicator; nobody else need come to
- * the same. */
-static uint64_t use_of(const struct collx_comm *comm, enum collx_kind kind,
-                       const struct collx_call *call)
+/* Bytes of a call, as far as they count; nobody else need come to the same. */
+static uint64_t bytes_of(const struct collx_call *call)
 {
-    const uint64_t by_itself = ((uint64_t)comm->size + 1) / 2;
-    const struct collx_datatype *type;
+    /* Of a derived one MPI could be asked, by means that a setup makes: the calls have to do. */
+    const struct collx_datatype *type = collx_datatype_predefined((MPI_Datatype)call->datatype);
     uint64_t bytes;
 
-    if (kind == COLLX_BARRIER)
-        return by_itself;
-    /* Of a derived one MPI could be asked, by means that a setup makes: so many calls have to do.
-     */
-    type = collx_datatype_predefined((MPI_Datatype)call->datatype);
     if (!type)
-        return by_itself;
+        return 0;
     if (__builtin_mul_overflow((uint64_t)call->count, (uint64_t)type->size, &bytes))
-        return COLLX_WARMUP_LATE;
-    return by_itself + bytes / 256;
+        return COLLX_WARMUP_BYTES;
+    return bytes < COLLX_WARMUP_BYTES ? bytes : COLLX_WARMUP_BYTES;
+}
+
+static __attribute__((noinline)) void meet(struct collx_comm *comm)
+{
+    bool due = comm->calls >= comm->due_at;
+
+    if (!due) {
+        const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
+        comm->meet_at = next < comm->due_at ? next : comm->due_at;
+        due = collx_comm_is_due(comm, comm->passed >= COLLX_WARMUP_BYTES ||
+                                          warm_up == COLLX_WARMUP_CROWD);
+    }
+    if (due)
+        collx_comm_setup(comm);
 }
 
 /* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
  * up, at the end of the same call. */
-static void count(struct collx_comm *comm, enum collx_kind kind, const struct collx_call *call)
+static inline void count(struct collx_comm *comm, enum collx_kind kind,
+                         const struct collx_call *call)
 {
     if (collx_call_is_wrong(comm, kind, call))
         return;
-    comm->used += use_of(comm, kind, call);
-    if (++comm->calls < comm->ask_at)
-        return;
-    comm->ask_at *= COLLX_WARMUP_FACTOR;
-    collx_comm_setup(comm, first_ask == COLLX_WARMUP_CROWD || comm->used >= COLLX_WARMUP_LATE);
+    if (kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT)
+        comm->passed += bytes_of(call);
+    if (__builtin_expect(++comm->calls >= comm->meet_at, 0))
+        meet(comm);
 }
 
-static int warm(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
+static inline __attribute__((always_inline)) int warm(enum collx_kind kind, struct collx_slot *slot,
+                                                      struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
 
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     int error = collx_call_mpi(kind, call);
-    if (!collx_call_is_refused(error))
+    if (__builtin_expect(!error, 1) || !collx_call_is_refused(error))
         count(comm, kind, call);
     return error;
 }
@@ -196,7 +204,7 @@ static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_ca
         call->reason = COLLX_REASON_BAD_ARGUMENT;
         return collx_call_mpi(kind, call);
     }
-    collx_comm_setup(comm, true);
+    collx_comm_setup(comm);
     return comm->slot[kind].run(&comm->slot[kind], call);
 }
 
@@ -227,7 +235,7 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
 static int first(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     (void)slot;
-    if (__builtin_expect(!first_ask, 0))
+    if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
@@ -266,6 +274,13 @@ struct collx_comm collx_comm_unknown = {
         },
 };
 
+static uint64_t usual_calls(int ranks)
+{
+    const uint64_t calls = COLLX_WARMUP_CALLS / (((uint64_t)ranks + 1) / 2);
+
+    return calls < COLLX_WARMUP_EARLY ? COLLX_WARMUP_EARLY : calls;
+}
+
 void collx_calls_begin(struct collx_comm *comm)
 {
     if (comm->inter) {
@@ -274,11 +289,12 @@ void collx_calls_begin(struct collx_comm *comm)
         return;
     }
     /* Another job may have said otherwise. */
-    const bool ours = first_ask != COLLX_WARMUP_EARLY && collx_world_has(comm, NULL);
-    comm->ask_at = ours ? first_ask : COLLX_WARMUP_EARLY;
-    comm->slot[COLLX_BARRIER].run = comm->ask_at ? warm_barrier : set_up_barrier;
-    comm->slot[COLLX_BCAST].run = comm->ask_at ? warm_bcast : set_up_bcast;
-    comm->slot[COLLX_ALLREDUCE].run = comm->ask_at ? warm_allreduce : set_up_allreduce;
+    const bool ours = warm_up != COLLX_WARMUP_CALLS && collx_world_has(comm, NULL);
+    comm->due_at = ours ? warm_up : usual_calls(comm->size);
+    comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
+    comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;
+    comm->slot[COLLX_BCAST].run = comm->due_at ? warm_bcast : set_up_bcast;
+    comm->slot[COLLX_ALLREDUCE].run = comm->due_at ? warm_allreduce : set_up_allreduce;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         comm->slot[kind].state = comm;
 }

@@ -8,9 +8,9 @@
  * has shown that it is used. */
 void collx_calls_begin(struct collx_comm *comm);
 
-/* After how many calls the ranks of a communicator first ask each other whether it is worth a
- * setup, if all of them are of this job; 0: it is set up before its first call.  All ranks of the
- * job say the same, before they make calls. */
+/* After how many calls a communicator is set up at the latest, if all its ranks are of this job; 0:
+ * before its first one; COLLX_WARMUP_CALLS: as others are, by the number of its ranks.  All ranks
+ * of the job say the same, before they make calls. */
 void collx_calls_warm_up(uint64_t calls);
 
 /* All further calls go to the MPI library, for `reason` (enum collx_reason). */

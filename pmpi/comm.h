@@ -12,19 +12,23 @@
 
 #include <stdatomic.h>
 
-/* Routed calls after which the ranks of a communicator ask each other whether it is worth a setup,
- * which takes as long as thousands of small calls of two ranks gain.  The first of them is agreed
- * on when MPI_COMM_WORLD comes up; nothing else decides when they meet, and all count calls alike.
- * No clock has a say in any of this: the MPI library combines in another order than collx, and the
- * call from which on that changes has to be the same in every run. */
+/* Routed calls until a communicator is set up, which takes as long as thousands of small calls of
+ * two ranks gain.  All ranks count calls alike, so of them nobody has to be asked; of how much has
+ * passed they have to be, since what it was may be described so that a rank cannot tell.  No clock
+ * has a say in any of this: the MPI library combines in another order than collx, and the call from
+ * which on that changes has to be the same in every run. */
 enum {
+    /* After so many of two ranks; of more, which gain more by it, of half as many calls for twice
+     * the ranks. */
+    COLLX_WARMUP_CALLS = 4096,
+    /* After so many its ranks ask each other whether so many bytes have passed, as one of them
+     * knows; and then after so many times as many calls. */
     COLLX_WARMUP_EARLY = 16,
-    COLLX_WARMUP_FACTOR = 2, /* and then after so many times as many */
-    /* It is, if a rank has made so much use of it: half the communicator's ranks for a call, as
-     * more of them gain more by it, and one for each 256 bytes. */
-    COLLX_WARMUP_LATE = 4096,
-    /* In a crowd with an MPI library that lets no other rank have the CPU while it waits, it is
-     * after so many calls: they take milliseconds there, as long as a setup. */
+    COLLX_WARMUP_BYTES = 1 << 20,
+    COLLX_WARMUP_COUNT = 64, /* fewer elements do not come to that, and are not looked at */
+    COLLX_WARMUP_FACTOR = 4,
+    /* In a crowd with an MPI library that lets no other rank have the CPU while it waits: calls
+     * take milliseconds there, as long as a setup.  Agreed on when MPI_COMM_WORLD comes up. */
     COLLX_WARMUP_CROWD = 2,
 };
 
@@ -47,9 +51,10 @@ struct collx_comm {
     bool gone; /* MPI has deleted it, and may call callbacks yet; or it has another one's handle */
 
     /* Until it is set up. */
-    uint64_t calls;  /* routed ones that went well */
-    uint64_t ask_at; /* calls when all ask whether it is worth it */
-    uint64_t used;   /* this rank's, as COLLX_WARMUP_LATE counts */
+    uint64_t calls;   /* routed ones that went well */
+    uint64_t due_at;  /* calls when it is worth it; 0: before the first one */
+    uint64_t meet_at; /* calls when it is, or all ask whether it is already */
+    uint64_t passed;  /* bytes, as far as this rank knows */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
@@ -174,10 +179,12 @@ void collx_comms_forget(void);
  */
 bool collx_world_up(void);
 
-/* pmpi/setup.c: agree with the other ranks on the routes of this communicator, and put them into
- * its slots, if any of the ranks says that it is `due`.  Collective.  Afterwards its slots are
- * final, whatever happened; but where all say that it is not due they stay as they are. */
-void collx_comm_setup(struct collx_comm *comm, bool due);
+/* pmpi/setup.c: whether any of the ranks says that the communicator is due to be set up.
+ * Collective.  It is what communicators pay for that are never set up, so it does nothing else. */
+bool collx_comm_is_due(struct collx_comm *comm, bool due);
+/* Agree with the other ranks on the routes of this communicator, and put them into its slots.
+ * Collective.  Afterwards its slots are final, whatever happened. */
+void collx_comm_setup(struct collx_comm *comm);
 /* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
  * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
  * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,

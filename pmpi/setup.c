@@ -1,9 +1,8 @@
 /* Setting a communicator up: one agreement, by collectives of the MPI library itself, after a call
  * that all ranks have made.
  *
- *   1. Everybody tells whether the communicator has been used for long enough, and whether it can
- *      take part (it has the memory for all that follows, and the same collx as the others).  If
- *      anybody cannot, nobody goes on; nor if nobody thinks so, until it has been used more.
+ *   1. Everybody tells whether it can take part (it has the memory for all that follows, and the
+ *      same collx as the others).  If anybody cannot, nobody goes on.
  *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands its policy
  * over, unless that is the built-in one, and its name for the communicator, unless all have the
  * same.
@@ -53,14 +52,13 @@
  * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
  */
 struct hello {
-    uint64_t due;         /* not 0: somebody says that it is */
     uint64_t cannot;      /* not 0: somebody cannot take part */
     uint64_t collx[2];    /* hash of everything that two collx must have in common */
     uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
-_Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
+_Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
 /* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
  * themselves. */
@@ -82,14 +80,12 @@ static uint64_t size_to_hand_over(const struct collx_policy *policy)
 
 /* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
  * ranks, where they do not go on; or an MPI error. */
-static int say_hello(struct collx_comm *comm, struct collx_setup *setup, bool due,
-                     struct hello *hello)
+static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct hello *hello)
 {
     uint64_t version = collx_version();
     uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
     *hello = (struct hello){
-        .due = due,
         .cannot = setup == NULL,
         .collx = {version, ~version},
         .name = {name, ~name},
@@ -122,8 +118,8 @@ static void find_own_node(struct collx_comm *comm)
 
 /* `size` bytes of rank 0's policy, which becomes that of all and, of those that have none yet,
  * their own; 0: it is the built-in one.  `received`: room for it on the others. */
-static int hand_over(const struct collx_comm *comm, uint64_t size,
-                     const struct collx_policy **policy, struct collx_policy *received)
+static int hand_over(struct collx_comm *comm, uint64_t size, const struct collx_policy **policy,
+                     struct collx_policy *received)
 {
     int error = 0;
 
@@ -507,7 +503,18 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
     comm->facts.node = comm->team.node = NULL;
 }
 
-void collx_comm_setup(struct collx_comm *comm, bool due)
+bool collx_comm_is_due(struct collx_comm *comm, bool due)
+{
+    int keep = errno;
+    uint64_t word = due;
+    /* Where MPI fails a setup does so, too, and ends it. */
+    int error = collx_agree_any(comm, &word, 1);
+
+    errno = keep;
+    return error || word;
+}
+
+void collx_comm_setup(struct collx_comm *comm)
 {
     int keep = errno;
     struct collx_setup *setup = setup_create(comm);
@@ -521,9 +528,8 @@ void collx_comm_setup(struct collx_comm *comm, bool due)
         .ctx = comm,
         .name = comm->label,
     };
-    int error = say_hello(comm, setup, due, &hello);
-    if (error || hello.due)
-        conclude(comm, setup, error ? error : agree(setup, &hello));
+    int error = say_hello(comm, setup, &hello);
+    conclude(comm, setup, error ? error : agree(setup, &hello));
     setup_destroy(setup);
     errno = keep;
 }
@@ -538,9 +544,9 @@ uint64_t collx_setup_begin(void)
     /* Beside the calls: somebody has a session open; messages may be needed; somebody traces. */
     enum { SESSIONS = 1u << 31, SENDS = 1u << 30, TRACES = 1u << 29 };
     static struct collx_policy received; /* nobody may be left without it for want of memory */
-    struct collx_comm world = {.comm = MPI_COMM_WORLD, .team.name = "MPI_COMM_WORLD"};
+    struct collx_comm world = {.comm = MPI_COMM_WORLD};
     const struct collx_policy *policy = NULL;
-    uint64_t calls = COLLX_WARMUP_EARLY, size = 0;
+    uint64_t calls = COLLX_WARMUP_CALLS, size = 0;
 
     pmpi.Comm_rank(world.comm, &world.rank);
     if (world.rank == 0) {

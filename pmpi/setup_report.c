@@ -24,7 +24,7 @@ void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
         snprintf(when, sizeof when,
                  "after %llu calls of MPI_Barrier, MPI_Bcast and MPI_Allreduce at the earliest "
                  "(COLLX_AT_ONCE=on: before the first)",
-                 (unsigned long long)calls);
+                 (unsigned long long)(calls < COLLX_WARMUP_EARLY ? calls : COLLX_WARMUP_EARLY));
     collx_warn("version %s, %s, policy %s. Which way its collectives go is said of each "
                "communicator when it is set up: %s",
                COLLX_RELEASE, mpi, policy->source, when);

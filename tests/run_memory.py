@@ -83,6 +83,7 @@ def short_lived(folder):
     check_calls(job, "brief", False, [20 * 15, 0])
     check_calls(job, "often", True, [4096, 100])
     check_calls(job, "long", True, [16, 100])
+    check_calls(job, "later", True, [64, 100])
     # However long it takes: the order of combination must not change with the time.
     check_calls(job, "slow", False, [116, 0])
 
@@ -92,11 +93,9 @@ def crowd(folder):
     ranks = os.sysconf("SC_NPROCESSORS_ONLN") + 1
     job = Job(folder, "brief", 1, ranks=ranks)
     early = mpi_name == "mpich"
-    asked = 2 if early else 16
-    while not early and asked * ((ranks + 1) // 2) < 4096:
-        asked *= 2
+    due = 2 if early else max(16, 4096 // ((ranks + 1) // 2))
     check_calls(job, "slow", early, [2, 114] if early else [116, 0], ranks=ranks)
-    check_calls(job, "often", True, [asked, 4196 - asked], ranks=ranks)
+    check_calls(job, "often", True, [due, 4196 - due], ranks=ranks)
 
 
 def used_up(folder):

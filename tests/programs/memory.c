@@ -128,6 +128,11 @@ static void brief(int count)
     comm = named("long", 0);
     use_until_set_up(comm);
     barriers(comm, 100);
+    comm = named("later", 0);
+    for (int i = 0; i < 16; i++)
+        CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    use_until_set_up(comm);
+    barriers(comm, 48 - 16 + 100);
     comm = named("slow", 0);
     CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
     if (rank == size - 1)
