@@ -179,6 +179,13 @@ static bool decode_struct(const struct contents *contents, struct collx_layout *
     bool done = true;
 
     for (int i = 0; i < contents->integer[0] && done; i++) {
+        const struct collx_datatype *known = collx_datatype_predefined(contents->type[i]);
+        /* So are most, and types that are made anew for each message have to be quick. */
+        if (known && known->contiguous) {
+            done = collx_layout_add(layout, contents->address[i],
+                                    (size_t)length[i] * (size_t)known->size, 0, 1);
+            continue;
+        }
         collx_layout_init(element, element->strip, element->most);
         done = decode(contents->type[i], element, depth) &&
                add_blocks(layout, element, contents->address[i], length[i], 0, 1);
