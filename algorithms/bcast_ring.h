@@ -10,7 +10,8 @@
  *   all:     4. post in one's own flag that one has finished with chunk e
  *   root, after the message:
  *            5. claim the slots that it will write to when it is root again, if that takes as many
- *               chunks as the last time
+ *               chunks as the last time; but not for longer messages while it runs ahead of the
+ *               others: it writes there at once in any case, and they want their lines now
  *
  * The root does not wait for the others to read: it waits in (1), when it comes round the ring,
  * and looks at their flags only then.  That costs a trip to each of them, so the shortest messages
@@ -49,6 +50,11 @@ enum {
     COLLX_LARGE_SLOTS = 32,
     COLLX_LARGE_BYTES = 8192,
     COLLX_SMALL_STEP = 5,
+    /* Messages, between two looks whether a root is ahead: a look takes a trip to each of the
+     * others. */
+    COLLX_LOOK_EVERY = 8,
+    /* Bytes: such short messages gain by claims even if the others are behind. */
+    COLLX_CLAIM_ALWAYS = 1024,
     /* Chunks where CPUs write whole lines (copy_ways.h). */
     COLLX_WHOLE_BYTES = 16384,
     /* Those of the longest messages are so many times as long: the stores of one have to be over
@@ -89,6 +95,8 @@ struct collx_ring {
     unsigned most, longest;
     bool swings;   /* to be set by the user, of two ranks */
     int last_root; /* of the last message; -1: there was none */
+    bool ahead;    /* when we began a message, somebody was not through with the one before */
+    unsigned looks;
     struct collx_copier copier;
 };
 
@@ -250,6 +258,15 @@ static inline uint64_t collx_ring_last(const struct collx_ring *ring, unsigned a
     return e;
 }
 
+/* What the others have finished with, and whether the only one returns lines. */
+static inline void collx_ring_hear(const struct collx_team *team, struct collx_ring *ring)
+{
+    ring->all_done = collx_ring_done(ring, team->size);
+    if (team->size == 2)
+        ring->copier.returned =
+            __atomic_load_n(&ring->done[!team->rank].payload[0], __ATOMIC_RELAXED);
+}
+
 /* 1, for the slots from `at` on.  Returns whether this rank has read all of them last. */
 static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ring *ring,
                                         unsigned at, unsigned slots)
@@ -258,12 +275,23 @@ static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ri
 
     if (__builtin_expect(e > ring->all_done, 0)) {
         collx_wait_others(team, ring->done, sizeof *ring->done, e, "Bcast");
-        ring->all_done = collx_ring_done(ring, team->size);
-        if (team->size == 2)
-            ring->copier.returned =
-                __atomic_load_n(&ring->done[!team->rank].payload[0], __ATOMIC_RELAXED);
+        collx_ring_hear(team, ring);
+        if (ring->lines)
+            ring->ahead = ring->all_done + 1 < ring->chunk;
     }
     return !e;
+}
+
+/* Of a root, before a message for which it is going to claim: now and then it looks whether it is
+ * ahead of others.  For small ones, each of which is one chunk, it looks when it makes room. */
+static inline void collx_ring_look(const struct collx_team *team, struct collx_ring *ring,
+                                   const struct collx_ring_cut *cut, size_t bytes)
+{
+    if (ring->lines || ring->last_root != team->rank || team->crowded ||
+        !collx_copy_claims(&ring->copier, bytes, cut->each) || ++ring->looks % COLLX_LOOK_EVERY)
+        return;
+    collx_ring_hear(team, ring);
+    ring->ahead = ring->all_done < ring->chunk;
 }
 
 static inline void collx_ring_use(struct collx_ring *ring, unsigned at, unsigned slots, uint64_t e)
@@ -324,8 +352,8 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     const int64_t ahead = (int64_t)(ring->swings && team->rank == 1 ? -apart : apart);
 
     ring->rooted = cut->first;
-    if (ahead < (int64_t)used || (uint64_t)ahead + used > ring->slots ||
-        !collx_copy_claims(&ring->copier, bytes, cut->each))
+    if ((ring->ahead && bytes > COLLX_CLAIM_ALWAYS) || ahead < (int64_t)used ||
+        (uint64_t)ahead + used > ring->slots || !collx_copy_claims(&ring->copier, bytes, cut->each))
         return;
     for (uint64_t i = 0; i < used; i += cut->slots) {
         const unsigned at = collx_ring_slot(ring, cut->first + apart + i);
@@ -345,6 +373,8 @@ collx_ring_pass_chunks(struct collx_team *team, struct collx_ring *ring, int roo
                        const struct collx_ring_cut *cut, char *buf, size_t bytes,
                        const struct collx_layout *layout, char *packed)
 {
+    if (team->rank == root)
+        collx_ring_look(team, ring, cut, bytes);
     for (uint64_t i = 0; i < cut->chunks; i++) {
         const size_t at = i * cut->each, some = bytes - at < cut->each ? bytes - at : cut->each;
         char *chunk = layout ? packed : buf ? buf + at : NULL;

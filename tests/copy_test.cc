@@ -254,6 +254,20 @@ TEST(Copy, RootClaimsNothingWhereItReadsFirst)
         EXPECT_EQ(0, ring_view_claims(260, apart, false, true)) << apart;
 }
 
+/* Not for longer messages while the other one is still at those before. */
+TEST(Copy, RootAheadOfOthersClaimsOnlyForShortMessages)
+{
+    for (int more : {0, 1, 3}) {
+        EXPECT_EQ(1, ring_view_claims_ahead(8, more, true)) << more;
+        EXPECT_EQ(1, ring_view_claims_ahead(1024, more, true)) << more;
+        EXPECT_EQ(more ? 0 : 1, ring_view_claims_ahead(1025, more, true)) << more;
+        EXPECT_EQ(more ? 0 : 1, ring_view_claims_ahead(4096, more, true)) << more;
+        EXPECT_EQ(more ? 0 : 2, ring_view_claims_ahead(8192, more, false)) << more;
+        EXPECT_EQ(more ? 0 : 4, ring_view_claims_ahead(32768, more, false)) << more;
+        EXPECT_EQ(0, ring_view_claims_ahead(32769, more, false)) << more;
+    }
+}
+
 /* The slots, and whether rank 1 has returned what it has read there: of what comes after a message
  * of its own it has not, as it writes there next itself. */
 TEST(Copy, RingSwingsToWhereTheRootHasRead)

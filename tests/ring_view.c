@@ -81,7 +81,7 @@ static int take_claims(struct collx_ring *ring, unsigned at)
 {
     int count = (int)atomic_exchange(&ring->slot[at].claimed, 0);
 
-    for (int i = 0; i < COLLX_NUMBERED_LINES; i++)
+    for (int i = 0; ring->lines && i < COLLX_NUMBERED_LINES; i++)
         count += (int)atomic_exchange(&ring->lines[at].line[i].claimed, 0);
     return count;
 }
@@ -114,6 +114,28 @@ int ring_view_claims(size_t bytes, int apart, bool crowded, bool swings)
     lines = take_claims(ring, collx_ring_slot(ring, ring->rooted + ring->rooted - first));
     if (take_all_claims(ring))
         lines = -1;
+    pair_finish(&pair);
+    return lines;
+}
+
+int ring_view_claims_ahead(size_t bytes, int more, bool lined)
+{
+    enum { MESSAGES = 40 };
+    struct pair pair;
+    int lines;
+
+    if (lined)
+        pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true, bytes, false);
+    else
+        pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, false);
+    for (int i = 0; i < MESSAGES; i++) {
+        if (i == MESSAGES - 1)
+            take_all_claims(&pair.ring[0]);
+        collx_ring_pass(&pair.team[0], &pair.ring[0], 0, pair.buf, bytes);
+        if (i >= more)
+            collx_ring_pass(&pair.team[1], &pair.ring[1], 0, pair.buf, bytes);
+    }
+    lines = take_all_claims(&pair.ring[0]);
     pair_finish(&pair);
     return lines;
 }

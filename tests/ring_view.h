@@ -19,6 +19,10 @@ int ring_view_round(size_t bytes);
  * then claimed of the message that comes as far after the second; -1: any of another one. */
 int ring_view_claims(size_t bytes, int apart, bool crowded, bool swings);
 
+/* Claimed lines of slots after some messages of `bytes` bytes, all from rank 0, which rank 1 gets
+ * when rank 0 has sent so many more; `lined`: through a ring for small ones. */
+int ring_view_claims_ahead(size_t bytes, int more, bool lined);
+
 /* What two ranks make of messages of `bytes` bytes from these roots, through a ring that swings. */
 struct ring_view_message {
     unsigned slot; /* the first one */
