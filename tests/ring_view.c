@@ -131,6 +131,8 @@ int ring_view_claims_ahead(size_t bytes, int more, bool lined)
     for (int i = 0; i < MESSAGES; i++) {
         if (i == MESSAGES - 1)
             take_all_claims(&pair.ring[0]);
+        /* A copy that was disturbed must not send the next ones past the caches. */
+        pair.ring[0].copier.slow = 0;
         collx_ring_pass(&pair.team[0], &pair.ring[0], 0, pair.buf, bytes);
         if (i >= more)
             collx_ring_pass(&pair.team[1], &pair.ring[1], 0, pair.buf, bytes);
