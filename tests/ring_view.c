@@ -128,6 +128,9 @@ int ring_view_claims_ahead(size_t bytes, int more, bool lined)
         pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true, bytes, false);
     else
         pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, false);
+    /* Whatever CPU this is, its lines have to be fetched. */
+    for (int rank = 0; rank < 2; rank++)
+        pair.ring[rank].copier.ways.whole_lines = pair.ring[rank].copier.ways.returnable = false;
     for (int i = 0; i < MESSAGES; i++) {
         if (i == MESSAGES - 1)
             take_all_claims(&pair.ring[0]);
