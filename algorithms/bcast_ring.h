@@ -93,9 +93,9 @@ struct collx_ring {
     /* Bytes of the chunks of long messages, and of such as take more than LARGE_SLOTS of those; to
      * be set by the user, if they are longer than a slot. */
     unsigned most, longest;
-    bool swings;   /* to be set by the user, of two ranks */
-    int last_root; /* of the last message; -1: there was none */
-    bool ahead;    /* when we began a message, somebody was not through with the one before */
+    bool swings;     /* to be set by the user, of two ranks */
+    int last_root;   /* of the last message; -1: there was none */
+    bool runs_ahead; /* when we began a message, somebody was not through with the one before */
     unsigned looks;
     struct collx_copier copier;
 };
@@ -277,7 +277,7 @@ static inline bool collx_ring_make_room(struct collx_team *team, struct collx_ri
         collx_wait_others(team, ring->done, sizeof *ring->done, e, "Bcast");
         collx_ring_hear(team, ring);
         if (ring->lines)
-            ring->ahead = ring->all_done + 1 < ring->chunk;
+            ring->runs_ahead = ring->all_done + 1 < ring->chunk;
     }
     return !e;
 }
@@ -291,7 +291,7 @@ static inline void collx_ring_look(const struct collx_team *team, struct collx_r
         !collx_copy_claims(&ring->copier, bytes, cut->each) || ++ring->looks % COLLX_LOOK_EVERY)
         return;
     collx_ring_hear(team, ring);
-    ring->ahead = ring->all_done < ring->chunk;
+    ring->runs_ahead = ring->all_done < ring->chunk;
 }
 
 static inline void collx_ring_use(struct collx_ring *ring, unsigned at, unsigned slots, uint64_t e)
@@ -352,7 +352,7 @@ static inline void collx_ring_claim(const struct collx_team *team, struct collx_
     const int64_t ahead = (int64_t)(ring->swings && team->rank == 1 ? -apart : apart);
 
     ring->rooted = cut->first;
-    if ((ring->ahead && bytes > COLLX_CLAIM_ALWAYS) || ahead < (int64_t)used ||
+    if ((ring->runs_ahead && bytes > COLLX_CLAIM_ALWAYS) || ahead < (int64_t)used ||
         (uint64_t)ahead + used > ring->slots || !collx_copy_claims(&ring->copier, bytes, cut->each))
         return;
     for (uint64_t i = 0; i < used; i += cut->slots) {

@@ -507,11 +507,11 @@ bool collx_comm_is_due(struct collx_comm *comm, bool due)
 {
     int keep = errno;
     uint64_t word = due;
-    /* Where MPI fails a setup does so, too, and ends it. */
     int error = collx_agree_any(comm, &word, 1);
 
     errno = keep;
-    return error || word;
+    /* Where MPI has failed others may know nothing of it, and would not be met in a setup. */
+    return !error && word;
 }
 
 void collx_comm_setup(struct collx_comm *comm)
