@@ -153,6 +153,8 @@ static uint64_t bytes_of(const struct collx_call *call)
     return bytes < COLLX_WARMUP_BYTES ? bytes : COLLX_WARMUP_BYTES;
 }
 
+/* The communicator is due to be set up, or it is time to ask whether it is.  Where calls take long
+ * it is, to this rank's job, and the other one, which may not know, has to be told. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
     bool due = comm->calls >= comm->due_at;

@@ -132,7 +132,7 @@ static void brief(int count)
     for (int i = 0; i < 16; i++)
         CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
     use_until_set_up(comm);
-    barriers(comm, 48 - 16 + 100);
+    barriers(comm, 64 - 16 - 16 + 100);
     comm = named("slow", 0);
     CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
     if (rank == size - 1)
