@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/options.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -17,6 +18,10 @@ enum {
     /* Two calls in a row that took half as long again as another way are enough of one: with three
      * ways the trial would cost a program as much as a dozen of its calls. */
     SLOW_CALLS = 2,
+    /* Then, in a duel, so many more in a row, without a word between them.  It is timed from when
+     * its first call ends, and counts if it takes longer than the other way's by one in so many. */
+    ROW_CALLS = 3,
+    DRAG = 8,
     /* Turns of each way in a look, and in a duel. */
     LOOK_TURNS = 2,
     DUEL_TURNS = COLLX_TUNER_TURNS,
@@ -109,30 +114,31 @@ static bool is_slow(const struct collx_tuned *tuned, unsigned way, uint64_t ns)
     return false;
 }
 
-/* How long the last try took, as all ranks told. */
-static uint64_t last_try(const struct collx_tuner *tuner)
+/* How long the last try took, or the row on the rank where it took longest, as all have told. */
+static uint64_t last_took(const struct collx_tuner *tuner, bool row)
 {
-    uint64_t begin = UINT64_MAX, end = 0;
+    uint64_t begin = UINT64_MAX, end = 0, longest = 0;
 
     for (int rank = 0; rank < tuner->team->size; rank++) {
         uint64_t stamp[2];
         memcpy(stamp, collx_meeting_word(tuner->meeting, rank), sizeof stamp);
         begin = stamp[0] < begin ? stamp[0] : begin;
         end = stamp[1] > end ? stamp[1] : end;
+        longest = stamp[1] - stamp[0] > longest ? stamp[1] - stamp[0] : longest;
     }
-    return end - begin;
+    return row ? longest : end - begin;
 }
 
 /* Go on to the next turn of a way that is not out. */
 static void next_turn(struct collx_tuned *tuned)
 {
-    tuned->tries = tuned->slow = 0;
+    tuned->tries = tuned->slow = tuned->row = 0;
     do
         tuned->turn++;
     while (tuned->turn < turns(tuned) && tuned->out >> way_of(tuned) & 1);
 }
 
-static void account(struct collx_tuned *tuned, uint64_t ns)
+static void account_try(struct collx_tuned *tuned, uint64_t ns)
 {
     const unsigned way = way_of(tuned);
     uint64_t *took = &tuned->took[way][tuned->turn / COLLX_TUNER_WAYS];
@@ -144,8 +150,25 @@ static void account(struct collx_tuned *tuned, uint64_t ns)
         tuned->out |= (uint8_t)(1 << way);
     if (tuned->tries > 1 && ns < *took)
         *took = ns;
-    if (tuned->slow == SLOW_CALLS || tuned->tries >= (gains ? CALLS_MOST : CALLS))
+    const bool over = tuned->tries >= (gains ? CALLS_MOST : CALLS);
+    if (tuned->slow == SLOW_CALLS || (over && !is_duel(tuned)))
         next_turn(tuned);
+    else if (over)
+        tuned->row = 1;
+}
+
+/* What came before this call was a try, or a row. */
+static void account(struct collx_tuned *tuned, uint64_t ns)
+{
+    const unsigned way = way_of(tuned);
+
+    if (!tuned->row) {
+        account_try(tuned, ns);
+        return;
+    }
+    if (ns < tuned->row_took[way])
+        tuned->row_took[way] = ns;
+    next_turn(tuned);
 }
 
 /* Those of a look or a duel, of `ways`. */
@@ -153,7 +176,8 @@ static void begin_turns(struct collx_tuned *tuned, unsigned ways)
 {
     tuned->looks = true;
     memset(tuned->took, 0xff, sizeof tuned->took);
-    tuned->tries = tuned->slow = 0;
+    memset(tuned->row_took, 0xff, sizeof tuned->row_took);
+    tuned->tries = tuned->slow = tuned->row = 0;
     tuned->out = (uint8_t)~ways;
     tuned->turn = (uint8_t)__builtin_ctz(ways);
 }
@@ -164,24 +188,42 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
     char text[256];
     size_t length = 0;
 
-    for (unsigned way = 0; way < COLLX_TUNER_WAYS && length < sizeof text; way++)
+    for (unsigned way = 0; way < COLLX_TUNER_WAYS && length < sizeof text; way++) {
         if (best_turn(tuned, way) < UINT64_MAX)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
                                        length ? ", " : "", (double)figure(tuned, way) / 1e3,
                                        tuner->way[way].say);
+        if (tuned->row_took[way] < UINT64_MAX && length < sizeof text)
+            length += (size_t)snprintf(text + length, sizeof text - length, " (%.1f in a row)",
+                                       (double)tuned->row_took[way] / 1e3 / (ROW_CALLS - 1));
+    }
     collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
+}
+
+/* A program that calls again and again would get on more slowly.  Call by call one that takes all
+ * ranks until its end may be the faster one, but then a root cannot go ahead, and where others have
+ * read what it sends from its own buffer, its next stores there have to fetch the lines back. */
+static bool drags(const struct collx_tuned *tuned, unsigned way)
+{
+    for (unsigned other = 0; other < COLLX_TUNER_WAYS; other++)
+        if (tuned->row_took[way] / (DRAG + 1) * DRAG > tuned->row_took[other])
+            return true;
+    return false;
 }
 
 /* What a call costs a program that way. */
 static double cost(const struct collx_tuner *tuner, const struct collx_tuned *tuned, unsigned way)
 {
+    if (drags(tuned, way))
+        return INFINITY;
     return (double)figure(tuned, way) * (100 + tuner->way[way].burden);
 }
 
 /* After the last turn: either a duel begins, or it is settled. */
 static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
 {
+    const unsigned first = (unsigned)__builtin_ctz(tuned->ways);
     unsigned best = tuned->way;
 
     if (tuner->team->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 1)
@@ -189,6 +231,8 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
         if (cost(tuner, tuned, way) < cost(tuner, tuned, best))
             best = way;
+    if (!is_duel(tuned) && best == tuned->way && !(tuned->out >> first & 1))
+        best = first;
     if (!is_duel(tuned) && best != tuned->way) {
         tuned->rival = (uint8_t)best;
         begin_turns(tuned, 1u << tuned->way | 1u << best);
@@ -200,6 +244,19 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     tuned->patience = tuned->patience ? tuned->patience * 4 : PATIENCE;
     if (tuned->patience > PATIENCE_MOST)
         tuned->patience = PATIENCE_MOST;
+}
+
+/* All ranks hear of what came before this call.  Returns whether it is tried. */
+static bool goes_on(struct collx_tuner *tuner, struct collx_tuned *tuned)
+{
+    collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
+    if (tuned->looks)
+        account(tuned, last_took(tuner, tuned->row));
+    else
+        begin_turns(tuned, tuned->ways);
+    if (tuned->turn >= turns(tuned))
+        settle(tuner, tuned);
+    return tuned->looks;
 }
 
 unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
@@ -219,23 +276,18 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     }
     if (__builtin_expect(!tuned->looks && ++tuned->calls < tuned->patience, 1))
         return tuned->way;
-    collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
-    if (tuned->looks)
-        account(tuned, last_try(tuner));
-    else
-        begin_turns(tuned, tuned->ways);
-    if (tuned->turn >= turns(tuned)) {
-        settle(tuner, tuned);
-        if (!tuned->looks)
-            return tuned->way;
-    }
+    if (tuned->row && tuned->row < ROW_CALLS)
+        tuned->row++;
+    else if (!goes_on(tuner, tuned))
+        return tuned->way;
     tuner->trying = tuned;
-    tuned->stamp[0] = collx_clock_ns();
+    if (!tuned->row)
+        tuned->stamp[0] = collx_clock_ns();
     return way_of(tuned);
 }
 
 void collx_tuner_end(struct collx_tuner *tuner)
 {
     if (tuner->trying)
-        tuner->trying->stamp[1] = collx_clock_ns();
+        tuner->trying->stamp[tuner->trying->row != 1] = collx_clock_ns();
 }

@@ -5,11 +5,13 @@
  *   1. look: go each way in turn, some times, and are timed, from when all ranks have come to when
  *      the last one leaves.  All ranks hear all times and choose alike.
  *   2. If another way than the one so far may be faster, the two meet in a duel: more turns, and a
- *      stricter figure.  The winner is taken.
+ *      stricter figure.  The winner is taken, unless the program, left to itself for some calls of
+ *      each turn, gets on much more slowly that way.
  *
  * A way that turns out to be much slower than another is not tried on.  Much later they look again,
- * since what is fastest depends on where the ranks' CPUs are, and that may change.  Where there is
- * but one way, nothing is tried.
+ * since what is fastest depends on where the ranks' CPUs are, and that may change; and a way that
+ * is still the fastest has to win a duel with the first of the list, since the program may have
+ * changed.  Where there is but one way, nothing is tried.
  *
  * The ways must give the same bits.
  */
@@ -43,10 +45,12 @@ struct collx_tuned {
     bool looks;    /* or has a duel */
     uint8_t turn;  /* of all ways; first each has its first one, then the second, … */
     uint8_t tries; /* calls of this turn so far */
+    uint8_t row;   /* calls in a row that have begun after those of this turn, in a duel */
     uint8_t slow;  /* those of them, the last ones, that were far too slow */
     uint8_t out;   /* bits of ways that were so too often to be tried on, or are none */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_TURNS]; /* ns: the best call of each turn */
-    uint64_t stamp[2];                                  /* ns: beginning and end of our last try */
+    uint64_t row_took[COLLX_TUNER_WAYS];                /* ns: the best row of a duel */
+    uint64_t stamp[2]; /* ns: beginning and end of our last try or row */
 };
 
 struct collx_tuner {

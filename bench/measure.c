@@ -246,7 +246,7 @@ static void check(struct task *task)
     task->calls++;
 }
 
-/* A route that tries what is best for a size has done so before it is measured: shm takes some 50
+/* A route that tries what is best for a size has done so before it is measured: shm takes up to 96
  * calls to find out; with more ranks than CPUs it does so of long messages alone, and there every
  * call in vain takes long. */
 static void let_settle(struct task *task)
@@ -256,7 +256,8 @@ static void let_settle(struct task *task)
                        (!machine.crowded || point->bytes >= 1 << 20);
 
     if (tries || !machine.crowded)
-        batch(task, tries ? 64 : 28);
+        for (int calls = tries ? 96 : 28; calls > 0; calls -= CALLS_MOST)
+            batch(task, calls < CALLS_MOST ? calls : CALLS_MOST);
 }
 
 static struct round *add_round(struct point *point)

@@ -10,19 +10,20 @@ namespace
 
 /* A look is over with the call that hears of its last try.  If that names another way than the one
  * so far, this call is the first try of a duel. */
-enum { FIRST = 1 /* the memory is cold */, TRIES = 18, DUEL = 18, AGAIN = 1024 };
+enum { FIRST = 1 /* the memory is cold */, TRIES = 18, DUEL = 36, AGAIN = 1024 };
 
 struct Trial {
     size_t bytes = TUNER_SHORT;
     int calls[4] = {}; /* that went each way */
     unsigned last = 0; /* the way of the last one */
+    uint64_t later[4] = {1000, 1000, 1000, 1000};
 
     void run(int count, uint64_t one, uint64_t two, uint64_t three, uint64_t four = 1)
     {
         const uint64_t took[] = {one, two, three, four};
 
         while (count-- > 0)
-            calls[last = tuner_call(bytes, took)]++;
+            calls[last = tuner_call(bytes, took, later)]++;
     }
 };
 
@@ -53,11 +54,51 @@ TEST_F(Tuner, TakesAnotherWayThatWinsADuel)
     trial.run(FIRST + TRIES, 1000, 900, 1100);
     EXPECT_EQ(trial.calls[1], 6);
     trial.run(DUEL, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[0], FIRST + 6 + 9);
-    EXPECT_EQ(trial.calls[1], 6 + 9);
+    EXPECT_EQ(trial.calls[0], FIRST + 6 + 18);
+    EXPECT_EQ(trial.calls[1], 6 + 18);
     EXPECT_EQ(trial.calls[2], 6) << "there are two in a duel";
     trial.run(AGAIN, 1000, 900, 1100);
-    EXPECT_EQ(trial.calls[1], 6 + 9 + AGAIN);
+    EXPECT_EQ(trial.calls[1], 6 + 18 + AGAIN);
+}
+
+TEST_F(Tuner, DoesNotTakeAWayThatDragsInARow)
+{
+    for (uint64_t later : {1000, 1300, 1400, 9000}) {
+        tuner_start(0);
+        trial = Trial();
+        trial.later[1] = later;
+        trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
+        EXPECT_EQ(trial.last, later < 1350u) << "2000 by way 0, 1900 and more by way 1";
+    }
+}
+
+TEST_F(Tuner, TakesTheFasterCallWhereWhatFollowsTakesLong)
+{
+    trial.later[0] = 1000000;
+    trial.later[1] = 1000400;
+    trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
+}
+
+TEST_F(Tuner, IsNotMisledByARowThatWasDisturbed)
+{
+    trial.run(FIRST + TRIES, 1000, 900, 1100);
+    trial.later[1] = 9000;
+    trial.run(DUEL / 3, 1000, 900, 1100);
+    trial.later[1] = 1000;
+    trial.run(DUEL / 3, 1000, 900, 1100);
+    trial.later[1] = 9000;
+    trial.run(DUEL / 3 + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
+}
+
+TEST_F(Tuner, LeavesAWayThatHasBegunToDrag)
+{
+    trial.run(FIRST + TRIES + DUEL + AGAIN, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
+    trial.later[1] = 9000;
+    trial.run(TRIES + DUEL + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 0u);
 }
 
 TEST_F(Tuner, IsNotMisledByALookThatWasDisturbed)
@@ -67,7 +108,7 @@ TEST_F(Tuner, IsNotMisledByALookThatWasDisturbed)
         trial.run(TRIES, 1300, rival == 1 ? 1100 : 1200, 1150);
         trial.run(DUEL, 1000, 1100, 1200);
         trial.run(AGAIN, 1000, 1100, 1200);
-        EXPECT_EQ(trial.calls[0], FIRST + 6 + 9 + AGAIN) << "it did not settle, or with another";
+        EXPECT_EQ(trial.calls[0], FIRST + 6 + 18 + AGAIN) << "it did not settle, or with another";
         tuner_start(0);
         trial = Trial();
     }
@@ -146,7 +187,7 @@ TEST_F(Tuner, ChoosesFromWhatIsAllowed)
     tuner_start(1 << 1 | 1 << 2);
     trial.run(TRIES - 6 + DUEL + 1, 1, 1000, 900);
     EXPECT_EQ(trial.calls[0], 0);
-    EXPECT_EQ(trial.calls[1], 6 + 9);
+    EXPECT_EQ(trial.calls[1], 6 + 18);
     EXPECT_EQ(trial.last, 2u);
 }
 

@@ -11,7 +11,8 @@ enum { TUNER_SHORT = 1 << 20, TUNER_LONG = 2 << 20 };
 /* `allowed`: bits; 0: all. */
 void tuner_start(unsigned allowed);
 
-/* A call: the way that it goes.  `took`: what each would take, in ns. */
-unsigned tuner_call(size_t bytes, const uint64_t took[4]);
+/* A call: the way that it goes.  `took`: what each would take, and `later`: what the program would
+ * take then until its next call, in ns. */
+unsigned tuner_call(size_t bytes, const uint64_t took[4], const uint64_t later[4]);
 
 #endif
