@@ -153,8 +153,9 @@ static uint64_t bytes_of(const struct collx_call *call)
     return bytes < COLLX_WARMUP_BYTES ? bytes : COLLX_WARMUP_BYTES;
 }
 
-/* The communicator is due to be set up, or it is time to ask whether it is.  Where calls take long
- * it is, to this rank's job, and the other one, which may not know, has to be told. */
+/* The communicator is due to be set up, or it is time to ask whether it is, unless all know that it
+ * is not.  Where calls take long it is, to this rank's job, and the other one, which may not know,
+ * has to be told. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
     bool due = comm->calls >= comm->due_at;
@@ -162,8 +163,9 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        due = collx_comm_is_due(comm, comm->passed >= COLLX_WARMUP_BYTES ||
-                                          warm_up == COLLX_WARMUP_CROWD);
+        if (comm->may_be_long || !collx_world_has(comm, NULL))
+            due = collx_comm_is_due(comm, comm->passed >= COLLX_WARMUP_BYTES ||
+                                              warm_up == COLLX_WARMUP_CROWD);
     }
     if (due)
         collx_comm_setup(comm);
@@ -176,7 +178,9 @@ static inline void count(struct collx_comm *comm, enum collx_kind kind,
 {
     if (collx_call_is_wrong(comm, kind, call))
         return;
-    if (kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT)
+    const bool many = kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT;
+    comm->may_be_long |= many || kind == COLLX_BCAST;
+    if (many)
         comm->passed += bytes_of(call);
     if (__builtin_expect(++comm->calls >= comm->meet_at, 0))
         meet(comm);

@@ -22,7 +22,7 @@ enum {
      * the ranks. */
     COLLX_WARMUP_CALLS = 4096,
     /* After so many its ranks ask each other whether so many bytes have passed, as one of them
-     * knows; and then after so many times as many calls. */
+     * knows, if any can have; and then after so many times as many calls. */
     COLLX_WARMUP_EARLY = 16,
     COLLX_WARMUP_BYTES = 1 << 20,
     COLLX_WARMUP_COUNT = 64, /* fewer elements do not come to that, and are not looked at */
@@ -55,6 +55,9 @@ struct collx_comm {
     uint64_t due_at;  /* calls when it is worth it; 0: before the first one */
     uint64_t meet_at; /* calls when it is, or all ask whether it is already */
     uint64_t passed;  /* bytes, as far as this rank knows */
+    /* They may come to something, on some rank.  Not of Barriers, nor of Allreduces of a few
+     * elements, of which all ranks have as many; a Bcast may have other elements on each. */
+    bool may_be_long;
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */

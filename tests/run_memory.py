@@ -72,20 +72,28 @@ def size_of(folder, policy, ranks=RANKS):
 
 def check_calls(job, name, shared, expected, ranks=RANKS):
     """How many calls of each rank came before the setup, and how many after it."""
-    calls = [job.report.calls(comm=f"{name}0", reason=reason) // ranks
+    calls = [job.report.calls(comm=name, reason=reason) // ranks
              for reason in ("warm-up", "policy")]
     check(calls == expected, f"{name}: {calls}")
-    check((job.shared(f"{name}0") > 0) == shared, f"memory of {name}: {job.shared(name + '0')}")
+    check((job.shared(name) > 0) == shared, f"memory of {name}: {job.shared(name)}")
 
 
 def short_lived(folder):
     job = Job(folder, "brief", 20)
-    check_calls(job, "brief", False, [20 * 15, 0])
-    check_calls(job, "often", True, [4096, 100])
-    check_calls(job, "long", True, [16, 100])
-    check_calls(job, "later", True, [64, 100])
+    check_calls(job, "brief0", False, [20 * 15, 0])
+    check_calls(job, "often0", True, [4096, 100])
+    check_calls(job, "long0", True, [16, 100])
+    check_calls(job, "later0", True, [64, 100])
     # However long it takes: the order of combination must not change with the time.
-    check_calls(job, "slow", False, [116, 0])
+    check_calls(job, "slow0", False, [116, 0])
+
+
+def asks(folder):
+    """After 16, 64 and 256 calls."""
+    library = build / "tests" / "programs" / f"libmpi.so.asked-{mpi_name}"
+    job = Job(folder, "asks", 3, {"LD_PRELOAD": f"{collx} {library}"})
+    for what in range(4):
+        check_calls(job, f"asks{what}", False, [300 - 1, 0])
 
 
 def crowd(folder):
@@ -94,8 +102,8 @@ def crowd(folder):
     job = Job(folder, "brief", 1, ranks=ranks)
     early = mpi_name == "mpich"
     due = 2 if early else max(16, 4096 // ((ranks + 1) // 2))
-    check_calls(job, "slow", early, [2, 114] if early else [116, 0], ranks=ranks)
-    check_calls(job, "often", True, [due, 4196 - due], ranks=ranks)
+    check_calls(job, "slow0", early, [2, 114] if early else [116, 0], ranks=ranks)
+    check_calls(job, "often0", True, [due, 4196 - due], ranks=ranks)
 
 
 def used_up(folder):
@@ -195,6 +203,7 @@ def little_memory(folder):
 
 main([
     ("what is used little is not set up", short_lived),
+    ("nobody is asked about what all know", asks),
     ("in a crowd it is sooner, where calls take long", crowd),
     ("used up, freed, used up again", used_up),
     ("none at all", none_at_all),

@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,6 +141,28 @@ static void brief(int count)
     barriers(comm, 15 + 100);
 }
 
+/* How often the ranks ask each other about communicators, of few calls or of long ones among them:
+ * only where one of them may know more of it than another. */
+static void asks(int count)
+{
+    enum { CALLS = 300, MANY = 64 };
+    const int *asked = dlsym(RTLD_DEFAULT, "asked");
+    int data[MANY] = {0}, sum[MANY];
+
+    CHECK(asked);
+    for (int what = 0; what < 4; what++) {
+        MPI_Comm comm = named("asks", what);
+        const int before = *asked;
+        for (int i = 1; i < CALLS; i++)
+            CHECK((what == 0   ? MPI_Barrier(comm)
+                   : what == 1 ? MPI_Allreduce(data, sum, MANY - 1, MPI_INT, MPI_SUM, comm)
+                   : what == 2 ? MPI_Allreduce(data, sum, MANY, MPI_INT, MPI_SUM, comm)
+                               : MPI_Bcast(data, 1, MPI_INT, 0, comm)) == MPI_SUCCESS);
+        CHECK(*asked - before == (what < 2 ? 0 : count));
+        MPI_Comm_free(&comm);
+    }
+}
+
 static void *thread(void *comms)
 {
     MPI_Comm *comm = comms;
@@ -173,11 +196,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int count);
-    } cases[] = {{"fill", fill},
-                 {"cycle", cycle},
-                 {"groups", groups},
-                 {"threads", threads},
-                 {"brief", brief}};
+    } cases[] = {{"fill", fill},       {"cycle", cycle}, {"groups", groups},
+                 {"threads", threads}, {"brief", brief}, {"asks", asks}};
     int provided;
 
     if (argc != 3)
