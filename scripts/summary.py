@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""usage: scripts/summary.py BUILD-FOLDER...
+"""usage: scripts/summary.py LOG...
 
-Counts what `meson test` has run in these folders: every case of a Google Test program, every line
-of a TAP test, every other test once.  Lists what failed and what was skipped, in one line what a
+Counts what `meson test` has run and written to these logs, such as build/meson-logs/testlog: every
+case of a Google Test program, every line of a TAP test, every other test once.  Lists what failed and what was skipped, in one line what a
 test skips for one reason, and ends with "N passed, N failed, N skipped".  Exit code 1 if anything
 failed, or nothing was run."""
 
@@ -32,13 +32,12 @@ def outcome(case):
     return PASSED, ""
 
 
-def cases_of(folder):
-    """(test, case, outcome, reason) of everything that the folder's tests were made of; a test that
-    is one case of its own has no case."""
-    logs = Path(folder) / "meson-logs"
+def cases_of(log):
+    """(test, case, outcome, reason) of everything that the tests were made of; a test that is one
+    case of its own has no case."""
     try:
-        tests = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
-        suites = et.parse(logs / "testlog.junit.xml").getroot().findall("testsuite")
+        tests = [json.loads(line) for line in Path(f"{log}.json").read_text().splitlines()]
+        suites = et.parse(f"{log}.junit.xml").getroot().findall("testsuite")
     except (OSError, et.ParseError, json.JSONDecodeError) as error:
         yield "meson test", "", FAILED, f"did not finish: {error}"
         return
@@ -63,13 +62,14 @@ def cases_of(folder):
             yield name, "" if case == name else case, what, why
 
 
-def main(folders):
-    if not folders or folders[0] in ("-h", "--help"):
+def main(logs):
+    if not logs or logs[0] in ("-h", "--help"):
         print(__doc__)
-        return 0 if folders else 2
+        return 0 if logs else 2
     counts = {PASSED: 0, FAILED: 0, SKIPPED: 0}
-    for folder in folders:
-        cases = list(cases_of(folder))
+    for log in logs:
+        folder = str(Path(log).parent.parent)
+        cases = list(cases_of(log))
         alike = Counter((test, why) for test, _, what, why in cases if what == SKIPPED and why)
         for test, case, what, why in cases:
             counts[what] += 1
