@@ -160,14 +160,14 @@ static void account_try(struct collx_tuned *tuned, uint64_t ns)
 /* What came before this call was a try, or a row. */
 static void account(struct collx_tuned *tuned, uint64_t ns)
 {
-    const unsigned way = way_of(tuned);
+    uint64_t *row_took = &tuned->row_took[way_of(tuned)];
 
     if (!tuned->row) {
         account_try(tuned, ns);
         return;
     }
-    if (ns < tuned->row_took[way])
-        tuned->row_took[way] = ns;
+    if (ns < *row_took)
+        *row_took = ns;
     next_turn(tuned);
 }
 
@@ -231,12 +231,15 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
     for (unsigned way = 0; way < COLLX_TUNER_WAYS; way++)
         if (cost(tuner, tuned, way) < cost(tuner, tuned, best))
             best = way;
-    if (!is_duel(tuned) && best == tuned->way && !(tuned->out >> first & 1))
-        best = first;
-    if (!is_duel(tuned) && best != tuned->way) {
-        tuned->rival = (uint8_t)best;
-        begin_turns(tuned, 1u << tuned->way | 1u << best);
-        return;
+    if (!is_duel(tuned)) {
+        /* Only a duel has rows, and the program may have changed since this way won one. */
+        if (best == tuned->way && !(tuned->out >> first & 1))
+            best = first;
+        if (best != tuned->way) {
+            tuned->rival = (uint8_t)best;
+            begin_turns(tuned, 1u << tuned->way | 1u << best);
+            return;
+        }
     }
     tuned->way = tuned->rival = (uint8_t)best;
     tuned->looks = false;

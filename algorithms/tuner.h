@@ -45,8 +45,8 @@ struct collx_tuned {
     bool looks;    /* or has a duel */
     uint8_t turn;  /* of all ways; first each has its first one, then the second, … */
     uint8_t tries; /* calls of this turn so far */
-    uint8_t row;   /* calls in a row that have begun after those of this turn, in a duel */
     uint8_t slow;  /* those of them, the last ones, that were far too slow */
+    uint8_t row;   /* calls in a row that have begun after them, in a duel */
     uint8_t out;   /* bits of ways that were so too often to be tried on, or are none */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_TURNS]; /* ns: the best call of each turn */
     uint64_t row_took[COLLX_TUNER_WAYS];                /* ns: the best row of a duel */

@@ -10,7 +10,12 @@ namespace
 
 /* A look is over with the call that hears of its last try.  If that names another way than the one
  * so far, this call is the first try of a duel. */
-enum { FIRST = 1 /* the memory is cold */, TRIES = 18, DUEL = 36, AGAIN = 1024 };
+enum {
+    FIRST = 1, /* the memory is cold */
+    TRIES = 18,
+    DUEL = 36, /* half of them in rows */
+    AGAIN = 1024,
+};
 
 struct Trial {
     size_t bytes = TUNER_SHORT;
