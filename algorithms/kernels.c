@@ -40,9 +40,17 @@
             PIECE(n, combine);                                                                     \
     } while (0)
 
+/* Eight vectors with one branch: copy_ways.c says why. */
+#define TWICE(...)                                                                                 \
+    do {                                                                                           \
+        __VA_ARGS__;                                                                               \
+        __VA_ARGS__;                                                                               \
+    } while (0)
+
 /* Buffers come as the caller aligned them, in pieces that need not be: a type of alignment 1 makes
- * the compiler emit loads that do not care.  Most reductions in programs are of one element. */
-#define KERNEL(name, type, expression)                                                             \
+ * the compiler emit loads that do not care.  Most reductions in programs are of one element.
+ * `whole`: how to combine the next whole vector. */
+#define KERNEL_BY(name, type, expression, whole)                                                   \
     static inline type name##_of(type a, type b)                                                   \
     {                                                                                              \
         return (type)(expression);                                                                 \
@@ -57,17 +65,15 @@
             *c = name##_of(*a, *b);                                                                \
             return;                                                                                \
         }                                                                                          \
-        if (count >= vector) {                                                                     \
-            size_t vectors = count / vector;                                                       \
-            for (; vectors >= 4; vectors -= 4) {                                                   \
-                PIECE(vector, name##_of);                                                          \
-                PIECE(vector, name##_of);                                                          \
-                PIECE(vector, name##_of);                                                          \
-                PIECE(vector, name##_of);                                                          \
-            }                                                                                      \
-            for (; vectors; vectors--)                                                             \
-                PIECE(vector, name##_of);                                                          \
-        }                                                                                          \
+        size_t vectors = count / vector;                                                           \
+        for (; vectors >= 8; vectors -= 8)                                                         \
+            TWICE(TWICE(TWICE(whole)));                                                            \
+        if (vectors & 4)                                                                           \
+            TWICE(TWICE(whole));                                                                   \
+        if (vectors & 2)                                                                           \
+            TWICE(whole);                                                                          \
+        if (vectors & 1)                                                                           \
+            whole;                                                                                 \
         REST(32, name##_of);                                                                       \
         REST(16, name##_of);                                                                       \
         REST(8, name##_of);                                                                        \
@@ -75,6 +81,7 @@
         REST(2, name##_of);                                                                        \
         REST(1, name##_of);                                                                        \
     }
+#define KERNEL(name, type, expression) KERNEL_BY(name, type, expression, PIECE(vector, name##_of))
 
 /* Signed sums and products wrap around, which for them is the unsigned operation; there is one
  * kernel for both.  Open MPI 4.1's saturate, of 8 and 16 bits and where they are vectors. */
@@ -95,9 +102,32 @@
 /* Of two NaNs the CPU takes the first, but which one that is the compiler decides, for each
  * instruction anew.  What all ranks get, and a run repeats, must not depend on that: the left NaN
  * meets itself.  In a minimum or maximum too the left one stays where neither is less. */
-#define FLOATING(name, type)                                                                       \
-    KERNEL(sum_##name, type, a + (a != a ? a : b))                                                 \
-    KERNEL(prod_##name, type, a *(a != a ? a : b))                                                 \
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+/* In C that is three instructions for each vector, of which one does: an Allreduce of 4 KiB takes
+ * 0.39 us so instead of 0.42.  The first operand stands last here. */
+#if defined(__AVX2__)
+#define LEFT_FIRST(instruction, left, right)                                                       \
+    __asm__("v" instruction " %1, %0, %0" : "+v"(left) : "vm"(right))
+#else
+#define LEFT_FIRST(instruction, left, right)                                                       \
+    __asm__(instruction " %1, %0" : "+x"(left) : "x"(right))
+#endif
+#define FLOATING_KERNEL(kernel, type, expression, instruction)                                     \
+    static inline void kernel##_whole(const void *left, const void *right, void *result)           \
+    {                                                                                              \
+        typedef type __attribute__((vector_size(VECTOR), aligned(1), may_alias)) whole;            \
+        whole both = *(const whole *)left;                                                         \
+        LEFT_FIRST(instruction, both, *(const whole *)right);                                      \
+        *(whole *)result = both;                                                                   \
+    }                                                                                              \
+    KERNEL_BY(kernel, type, expression,                                                            \
+              (kernel##_whole(a, b, c), a += vector, b += vector, c += vector))
+#else
+#define FLOATING_KERNEL(kernel, type, expression, instruction) KERNEL(kernel, type, expression)
+#endif
+#define FLOATING(name, type, suffix)                                                               \
+    FLOATING_KERNEL(sum_##name, type, a + (a != a ? a : b), "add" suffix)                          \
+    FLOATING_KERNEL(prod_##name, type, a *(a != a ? a : b), "mul" suffix)                          \
     KERNEL(min_##name, type, b < a ? b : a)                                                        \
     KERNEL(max_##name, type, b > a ? b : a)
 
@@ -145,8 +175,8 @@ INTEGER(8)
 INTEGER(16)
 INTEGER(32)
 INTEGER(64)
-FLOATING(f32, float)
-FLOATING(f64, double)
+FLOATING(f32, float, "ps")
+FLOATING(f64, double, "pd")
 HALF(f16)
 HALF(bf16)
 COMPLEX(64, f32)
