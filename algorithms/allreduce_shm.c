@@ -16,8 +16,10 @@
  * read e, when it has finished with that, into lines that are in its caches.  So nobody may read
  * its own share: once it is posted, the other one may be there with the next.
  *
- * Flat, vectors of a few lines go in numbered ones (numbered.h): then (1) posts after the first,
- * and (3) copies each share together before it combines.
+ * Flat, and of more than two ranks, vectors of a few lines go in numbered ones (numbered.h): then
+ * (1) posts after the first, and (3) copies each share together before it combines.  Two ranks have
+ * their lines already and post at once in any case, and need not copy: 512 bytes take 0.16 us then
+ * instead of 0.21 where CPUs share a cache, and 0.25 instead of 0.43 far apart.
  *
  * Rounds are counted over all calls, and all ranks count alike.
  *
@@ -202,7 +204,7 @@ static inline __attribute__((always_inline)) int run(struct allreduce *state,
                          0) &&
         !is_one(state, call))
         return run_large(state, call);
-    if (!in_groups && collx_numbered_suits(state->team, call->bytes))
+    if (!in_groups && collx_numbered_suits(state->team, call->bytes) && !state->shares.swapped)
         return run_numbered(state, call);
     return call->bytes ? run_small(state, call, in_groups) : 0;
 }

@@ -30,8 +30,9 @@
  * chunks, gain by being fetched ahead.
  *
  * A chunk of at most COLLX_INLINE bytes lies in the line of the flag itself; one of a few times as
- * many may go on in numbered lines (numbered.h).  Beside the flag of a long one is whether its
- * lines are worth returning.
+ * many may go on in numbered lines (numbered.h), but not where the ring has swung: a root that has
+ * all lines posts at once in any case, and numbers only take their time.  Beside the flag of a long
+ * one is whether its lines are worth returning.
  */
 #ifndef COLLX_BCAST_RING_H
 #define COLLX_BCAST_RING_H
@@ -196,7 +197,7 @@ static inline void collx_ring_return(const struct collx_team *team, struct collx
     __atomic_store_n(&ring->done[team->rank].payload[0], ring->copier.returns, __ATOMIC_RELAXED);
 }
 
-/* Whether such a chunk goes in numbered lines. */
+/* Whether such a chunk goes in numbered lines, unless its ring has swung. */
 static inline bool collx_ring_lined(const struct collx_team *team, const struct collx_ring *ring,
                                     size_t bytes)
 {
@@ -210,6 +211,7 @@ struct collx_ring_cut {
     uint64_t chunks; /* how many */
     uint64_t first;  /* place of the first one */
     bool swings;     /* it goes where its root has read, if that one has just done so */
+    bool swung;      /* and it has: the last root was another one, or there was none */
 };
 
 /* At least two chunks, if it is not small, so that the others copy the first one while the root is
@@ -238,6 +240,7 @@ static inline struct collx_ring_cut collx_ring_next(struct collx_ring *ring, int
         cut.chunks = (bytes + cut.each - 1) >> __builtin_ctzll(cut.each);
     const uint64_t used = cut.chunks * cut.slots, mask = -(uint64_t)cut.slots;
     cut.swings = ring->swings && used <= ring->slots;
+    cut.swung = cut.swings && root != ring->last_root;
     if (cut.swings && root == 1) {
         cut.first = (ring->place & mask) - used;
         ring->place = cut.first;
@@ -312,7 +315,7 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
 {
     const uint64_t e = ++ring->chunk;
     const unsigned at = collx_ring_slot(ring, cut->first + i * cut->slots);
-    const bool lined = collx_ring_lined(team, ring, bytes);
+    const bool lined = !cut->swung && collx_ring_lined(team, ring, bytes);
 
     if (team->rank == root) {
         const bool here = collx_ring_make_room(team, ring, at, cut->slots); /* 1 */
@@ -342,8 +345,8 @@ static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_r
     collx_flag_post(team, &ring->done[team->rank], e); /* 4 */
 }
 
-/* 5, after such a message.  A wrong guess costs whoever still reads there, or writes next, a
- * moment. */
+/* 5, after such a message, for one that does not swing.  A wrong guess costs whoever still reads
+ * there, or writes next, a moment. */
 static inline void collx_ring_claim(const struct collx_team *team, struct collx_ring *ring,
                                     const struct collx_ring_cut *cut, size_t bytes)
 {

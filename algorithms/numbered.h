@@ -19,7 +19,9 @@
 #include "algorithms/shm.h"
 
 enum {
-    COLLX_NUMBERED_LINES = 9,
+    /* With more, one copy and a flag behind it are as fast, and in a loop faster: 512 bytes take
+     * 0.105 us so instead of 0.133 on a Zen 3. */
+    COLLX_NUMBERED_LINES = 5,
     COLLX_NUMBERED_MOST = (1 + COLLX_NUMBERED_LINES) * COLLX_INLINE,
 };
 

@@ -211,7 +211,7 @@ TEST(Copy, RootLooksAtOthersOnceARound)
 {
     for (size_t bytes : {1, 52, 53, 128})
         EXPECT_EQ(64, ring_view_round(bytes)) << bytes;
-    for (size_t bytes : {129, 520, 521, 1024, 1025, 4096})
+    for (size_t bytes : {129, 312, 313, 1024, 1025, 4096})
         EXPECT_EQ(16, ring_view_round(bytes)) << bytes;
 }
 
@@ -240,8 +240,8 @@ TEST(Copy, RootClaimsWhatItWritesNext)
             EXPECT_EQ(1, ring_view_claims(52, apart, false, swings)) << apart;
             EXPECT_EQ(2, ring_view_claims(53, apart, false, swings)) << apart;
             EXPECT_EQ(5, ring_view_claims(260, apart, false, swings)) << apart;
-            EXPECT_EQ(10, ring_view_claims(520, apart, false, swings)) << apart;
-            EXPECT_EQ(1, ring_view_claims(521, apart, false, swings)) << apart;
+            EXPECT_EQ(6, ring_view_claims(312, apart, false, swings)) << apart;
+            EXPECT_EQ(1, ring_view_claims(313, apart, false, swings)) << apart;
             EXPECT_EQ(0, ring_view_claims(8, apart, true, swings)) << apart;
         }
 }
@@ -279,7 +279,7 @@ TEST(Copy, RingSwingsToWhereTheRootHasRead)
 
     for (size_t bytes : {8, 4096, 8192, 20000, 65536, 100000}) {
         ring_view_message messages[count];
-        ring_view_swing(roots, count, bytes, messages);
+        ring_view_swing(roots, count, bytes, false, messages);
         const unsigned one = messages[1].slot;
         EXPECT_EQ(0u, messages[0].slot);
         EXPECT_NE(0u, one);
@@ -287,6 +287,22 @@ TEST(Copy, RingSwingsToWhereTheRootHasRead)
             EXPECT_EQ(on[i] * one, messages[i].slot) << i << " of " << bytes;
             EXPECT_EQ(returned[i] && bytes >= 1024, messages[i].returned) << i << " of " << bytes;
         }
+    }
+}
+
+/* A root that writes where it has read has all lines, and gains nothing by numbers. */
+TEST(Copy, RingNumbersLinesUnlessItHasSwung)
+{
+    const int roots[] = {0, 0, 1, 1, 1, 0, 1, 0, 0};
+    constexpr int count = std::size(roots);
+
+    for (size_t bytes : {52, 53, 260, 312, 313}) {
+        ring_view_message messages[count];
+        ring_view_swing(roots, count, bytes, true, messages);
+        for (int i = 0; i < count; i++)
+            EXPECT_EQ(i > 0 && roots[i] == roots[i - 1] && bytes > 52 && bytes <= 312,
+                      messages[i].lined)
+                << i << " of " << bytes;
     }
 }
 

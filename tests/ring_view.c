@@ -145,12 +145,16 @@ int ring_view_claims_ahead(size_t bytes, int more, bool lined)
     return lines;
 }
 
-void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view_message *messages)
+void ring_view_swing(const int *roots, int count, size_t bytes, bool small,
+                     struct ring_view_message *messages)
 {
     struct pair pair;
     struct collx_ring *ring = &pair.ring[1];
 
-    pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, true);
+    if (small)
+        pair_init(&pair, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true, bytes, true);
+    else
+        pair_init(&pair, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false, bytes, true);
     ring->copier.ways.returnable = ring->copier.returns = true;
     for (int rank = 0; rank < 2; rank++) /* they come so fast that they are not worth it */
         pair.ring[rank].copier.ways.whole_lines = false;
@@ -160,6 +164,8 @@ void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view
         pair_pass(&pair, roots[i]);
         messages[i].slot = collx_ring_slot(ring, roots[i] ? ring->place : before);
         messages[i].returned = ring->copier.reads < UINT_MAX;
+        messages[i].lined =
+            small && collx_numbered_reached(&ring->lines[messages[i].slot].line[0], ring->chunk);
     }
     pair_finish(&pair);
 }

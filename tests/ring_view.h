@@ -27,8 +27,11 @@ int ring_view_claims_ahead(size_t bytes, int more, bool lined);
 struct ring_view_message {
     unsigned slot; /* the first one */
     bool returned; /* rank 1 has returned its lines */
+    bool lined;    /* it came in numbered ones */
 };
-void ring_view_swing(const int *roots, int count, size_t bytes, struct ring_view_message *messages);
+/* `small`: through a ring for small messages. */
+void ring_view_swing(const int *roots, int count, size_t bytes, bool small,
+                     struct ring_view_message *messages);
 
 /* How a message of `bytes` bytes is cut that follows one of `before` bytes, both of rank 0, through
  * a ring of long messages whose chunks are of `most` bytes. */
