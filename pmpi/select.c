@@ -33,9 +33,23 @@ struct option {
     struct way way, otherwise;
 };
 
+/* A call that went to an algorithm, and what follows from its datatype, operation and count. */
+struct past_call {
+    uintptr_t datatype, op;
+    int64_t count;
+    const struct way *way; /* NULL: there was none */
+    size_t bytes, elem_bytes;
+    collx_reduce_fn *reduce;
+    enum collx_op op_kind;
+};
+
 struct collx_selection {
     const struct collx_comm *comm;
     unsigned calls; /* that went to an algorithm */
+    /* Most calls are like the one before, and need not find all that out again: an Allreduce of 8
+     * bytes takes 0.10 us then instead of 0.12.  Only of handles that stand for the same as long as
+     * the program runs. */
+    struct past_call last;
     struct option option[];
 };
 
@@ -90,8 +104,10 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
     return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
 }
 
+/* `lasting`: the next call that has the same datatype, operation and count will be like this one,
+ * if its buffers are. */
 static inline int choose(struct collx_selection *selection, enum collx_kind kind,
-                         struct collx_call *call)
+                         struct collx_call *call, bool lasting)
 {
     const struct option *option = selection->option;
 
@@ -102,14 +118,41 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
     if (!is_taken(&option->way, call))
         return run_otherwise(selection, option, kind, call);
+    if (lasting)
+        selection->last = (struct past_call){
+            .datatype = call->datatype,
+            .op = call->op,
+            .count = call->count,
+            .way = &option->way,
+            .bytes = call->bytes,
+            .elem_bytes = call->elem_bytes,
+            .reduce = call->reduce,
+            .op_kind = call->op_kind,
+        };
     return run_way(selection, &option->way, call);
+}
+
+/* Whether the call is like the last one; then it is described, but for its operation.  What is at
+ * address 0 it is not: there no predefined type has a place. */
+static inline bool recall(const struct collx_selection *selection, struct collx_call *call)
+{
+    const struct past_call *last = &selection->last;
+
+    if (call->datatype != last->datatype || call->count != last->count || !last->way ||
+        !call->rbuf || collx_gpu_has(call->rbuf))
+        return false;
+    call->contiguous = true;
+    call->layout = NULL;
+    call->bytes = last->bytes;
+    call->elem_bytes = last->elem_bytes;
+    return true;
 }
 
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
 {
     call->bytes = 0;
     call->op_kind = COLLX_OP_NONE;
-    return choose(slot->state, COLLX_BARRIER, call);
+    return choose(slot->state, COLLX_BARRIER, call, false);
 }
 
 /* The CPU cannot get at the buffers, so MPI packs them. */
@@ -155,16 +198,37 @@ static inline const struct collx_datatype *describe(struct collx_call *call, str
     return type;
 }
 
+/* Of a predefined type, which is there as long as the program, and whose elements lie one behind
+ * the other. */
+static inline bool is_lasting(const struct collx_call *call, const struct collx_datatype *type,
+                              const struct room *room)
+{
+    return type != &room->type && call->contiguous;
+}
+
+static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selection,
+                                                   struct collx_call *call)
+{
+    struct room room;
+    const struct collx_datatype *type = describe(call, &room);
+
+    if (!type)
+        return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
+    call->op = 0;
+    call->reduce = NULL;
+    return choose(selection, COLLX_BCAST, call, is_lasting(call, type, &room));
+}
+
 static int run_bcast(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
-    struct room room;
 
-    if (call->root < 0 || call->root >= selection->comm->size || call->rbuf == MPI_IN_PLACE ||
-        !describe(call, &room))
+    if ((unsigned)call->root >= (unsigned)selection->comm->size || call->rbuf == MPI_IN_PLACE)
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = COLLX_OP_NONE;
-    return choose(selection, COLLX_BCAST, call);
+    if (recall(selection, call))
+        return run_way(selection, selection->last.way, call);
+    return run_new_bcast(selection, call);
 }
 
 /* Up to so many elements MPI takes buffers that are the same as in place; more it refuses. */
@@ -181,12 +245,27 @@ static __attribute__((noinline)) bool is_of_kind(const struct collx_call *call,
            (!call->bytes || (call->sbuf && call->rbuf));
 }
 
-static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
+/* Where our operand is.  Whether MPI takes it: `predefined`, that has no place at address 0. */
+static inline bool find_operand(struct collx_call *call, bool predefined)
+{
+    if (call->sbuf == MPI_IN_PLACE)
+        call->sbuf = call->rbuf;
+    else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO)
+        return false;
+    else if (predefined && call->bytes && !call->sbuf)
+        return false;
+    if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))
+        leave_to_mpi(call);
+    return true;
+}
+
+static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *selection,
+                                                       struct collx_call *call)
 {
     struct room room;
     const struct collx_datatype *type = describe(call, &room);
 
-    if (!type || call->rbuf == MPI_IN_PLACE)
+    if (!type)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->op_kind = collx_op_kind((MPI_Op)call->op);
     /* Only an operation of the user's own may be used on any type. */
@@ -195,17 +274,26 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
                                : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
             return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     }
-    if (call->sbuf == MPI_IN_PLACE) {
-        call->sbuf = call->rbuf;
-    } else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO) {
+    if (!find_operand(call, type != &room.type))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    } else if (type != &room.type && call->bytes && !call->sbuf) {
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    }
-    if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))
-        leave_to_mpi(call);
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
-    return choose(slot->state, COLLX_ALLREDUCE, call);
+    return choose(selection, COLLX_ALLREDUCE, call,
+                  is_lasting(call, type, &room) && call->op_kind != COLLX_OP_USER);
+}
+
+static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
+{
+    struct collx_selection *selection = slot->state;
+
+    if (call->rbuf == MPI_IN_PLACE)
+        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    if (call->op != selection->last.op || !recall(selection, call))
+        return run_new_allreduce(selection, call);
+    if (!find_operand(call, true))
+        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+    call->op_kind = selection->last.op_kind;
+    call->reduce = selection->last.reduce;
+    return run_way(selection, selection->last.way, call);
 }
 
 static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,

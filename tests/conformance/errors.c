@@ -168,30 +168,40 @@ static int class_of(int rc)
     return class;
 }
 
-static void still_works(MPI_Comm comm)
+enum { MOST = 2 };
+
+/* Calls of `count` elements, which are like some of the wrong ones. */
+static void works(MPI_Comm comm, int count)
 {
-    int value = cf_rank, sum = -1;
+    int value[MOST] = {cf_rank, cf_rank}, sum[MOST];
+    const int all = cf_size * (cf_size - 1) / 2;
 
     cf_ok(MPI_Barrier(comm));
-    if (cf_ok(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm)) &&
-        sum != cf_size * (cf_size - 1) / 2)
-        cf_fail("afterwards MPI_Allreduce gives %d, expected %d", sum, cf_size * (cf_size - 1) / 2);
-    value = cf_rank == cf_size - 1 ? 99 : 0;
-    if (cf_ok(MPI_Bcast(&value, 1, MPI_INT, cf_size - 1, comm)) && value != 99)
-        cf_fail("afterwards MPI_Bcast gives %d, expected 99", value);
+    if (cf_ok(MPI_Allreduce(value, sum, count, MPI_INT, MPI_SUM, comm)))
+        for (int i = 0; i < count; i++)
+            if (sum[i] != all)
+                cf_fail("MPI_Allreduce gives %d, expected %d", sum[i], all);
+    for (int i = 0; i < count; i++)
+        value[i] = cf_rank == cf_size - 1 ? 99 : 0;
+    if (cf_ok(MPI_Bcast(value, count, MPI_INT, cf_size - 1, comm)))
+        for (int i = 0; i < count; i++)
+            if (value[i] != 99)
+                cf_fail("MPI_Bcast gives %d, expected 99", value[i]);
 }
 
 static void returned(MPI_Comm comm)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int expected, got;
+        const int expected = class_of(cases[i].call(&cf_library, comm));
 
-        cf_case("%s", cases[i].name);
-        expected = class_of(cases[i].call(&cf_library, comm));
-        got = class_of(cases[i].call(&collx, comm));
-        if (got != expected)
-            cf_fail("error class %d, the library's own is %d", got, expected);
-        still_works(comm);
+        for (int count = 0; count <= MOST; count++) {
+            cf_case("%s, between calls of %d elements", cases[i].name, count);
+            works(comm, count);
+            int got = class_of(cases[i].call(&collx, comm));
+            if (got != expected)
+                cf_fail("error class %d, the library's own is %d", got, expected);
+            works(comm, count);
+        }
     }
 }
 
@@ -223,7 +233,7 @@ static void own_handler(MPI_Comm comm)
             cf_fail("called %d times with class %d for the%s communicator; by the library's own "
                     "function %d times with class %d",
                     handled, handled_class, handled_comm == told ? "" : " wrong", times, class);
-        still_works(comm);
+        works(comm, 1);
     }
 }
 
