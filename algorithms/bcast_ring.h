@@ -308,10 +308,11 @@ void collx_ring_wait_long(struct collx_team *team, struct collx_ring *ring, unsi
                           unsigned slots, uint64_t e, int root);
 
 /* 1 to 4 for chunk `i` of a message, of `bytes` bytes, from or to `buf`; NULL, of a rank without
- * memory: from or to nowhere.  For what goes in numbered lines everybody has memory. */
-static inline void collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
-                                         const struct collx_ring_cut *cut, uint64_t i, void *buf,
-                                         size_t bytes)
+ * memory: from or to nowhere.  For what goes in numbered lines everybody has memory.  Always
+ * inline: as below. */
+static inline __attribute__((always_inline)) void
+collx_ring_pass_chunk(struct collx_team *team, struct collx_ring *ring, int root,
+                      const struct collx_ring_cut *cut, uint64_t i, void *buf, size_t bytes)
 {
     const uint64_t e = ++ring->chunk;
     const unsigned at = collx_ring_slot(ring, cut->first + i * cut->slots);
