@@ -132,6 +132,32 @@ static void big_elements(MPI_Comm comm)
     }
 }
 
+/* Handles that have been freed come again, as other types; some of these are long enough for collx
+ * to look into them. */
+static void reused_handles(MPI_Comm comm)
+{
+    enum { LONGEST = 4096 };
+    static int got[LONGEST];
+
+    for (int length = 1; length <= LONGEST; length *= 2) {
+        MPI_Datatype type;
+
+        cf_case("MPI_Bcast, a type of %d ints, made when one of %d had been freed", length,
+                length / 2);
+        MPI_Type_contiguous(length, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        for (int i = 0; i < LONGEST; i++)
+            got[i] = cf_rank == 0 ? length + i : -1;
+        if (cf_ok(MPI_Bcast(got, 1, type, 0, comm)))
+            for (int i = 0; i < LONGEST; i++) {
+                int expected = cf_rank == 0 || i < length ? length + i : -1;
+                if (got[i] != expected)
+                    cf_fail("element %d is %d, expected %d", i, got[i], expected);
+            }
+        MPI_Type_free(&type);
+    }
+}
+
 /* Elements without data cost nothing, however many they are. */
 static void no_data(MPI_Comm comm)
 {
@@ -189,6 +215,7 @@ void cf_test_bcast(void)
     basic_types(comm);
     derived_types(comm);
     big_elements(comm);
+    reused_handles(comm);
     no_data(comm);
     large_count(comm);
     storm(comm);
