@@ -114,15 +114,8 @@ static inline void collx_shares_get_numbered(struct collx_team *team,
 void collx_shares_relay(struct collx_team *team, const struct collx_shares *shares, uint64_t round,
                         size_t bytes);
 
-/* Whether to claim what we write in the next round.  Swapped, it is what we have just read: where
- * lines move to who reads them (copy.h) they are ours by now. */
-static inline bool collx_shares_are_claimed(const struct collx_shares *shares,
-                                            const struct collx_copier *copier)
-{
-    return !shares->swapped || !copier->ways.returnable;
-}
-
-/* Claim our own share of the next round, for `bytes` bytes, which `copier` has copied. */
+/* Claim our own share of the next round, for `bytes` bytes, which `copier` has copied.  Swapped, it
+ * is what we have just read: where lines move to who reads them (copy.h) they are ours by now. */
 static inline void collx_shares_claim(const struct collx_team *team,
                                       const struct collx_shares *shares,
                                       const struct collx_copier *copier, uint64_t round,
@@ -131,22 +124,21 @@ static inline void collx_shares_claim(const struct collx_team *team,
     struct collx_share *own = collx_share_of(shares, team->rank, round + 1);
 
     /* We read as much as we write, and both want their lines. */
-    if (!collx_shares_are_claimed(shares, copier) || !collx_copy_claims(copier, 2 * bytes, bytes))
+    if ((shares->swapped && copier->ways.returnable) ||
+        !collx_copy_claims(copier, 2 * bytes, bytes))
         return;
     collx_claim_line(team, &own->flag.claimed);
     if (bytes > COLLX_INLINE)
         collx_claim(team, collx_share_data(own, bytes), bytes);
 }
 
+/* The same in numbered lines, which are not swapped. */
 static inline void collx_shares_claim_numbered(const struct collx_team *team,
-                                               const struct collx_shares *shares,
-                                               const struct collx_copier *copier, uint64_t round,
+                                               const struct collx_shares *shares, uint64_t round,
                                                size_t bytes)
 {
     struct collx_share *own = collx_share_of(shares, team->rank, round + 1);
 
-    if (!collx_shares_are_claimed(shares, copier))
-        return;
     collx_claim_line(team, &own->flag.claimed);
     collx_numbered_claim(team, &own->more, bytes);
 }

@@ -162,7 +162,7 @@ static int run_numbered(struct allreduce *state, struct collx_call *call)
     if (call->contiguous && mine == call->rbuf && team->rank > 0)
         from[team->rank] = memcpy(gathered(state, team->rank), mine, bytes);
     error = combine_all(state, call, error);
-    collx_shares_claim_numbered(team, shares, &state->copier, round, bytes); /* 4 */
+    collx_shares_claim_numbered(team, shares, round, bytes); /* 4 */
     return error;
 }
 

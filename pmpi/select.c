@@ -62,7 +62,7 @@ static int pass_to_mpi(enum collx_kind kind, struct collx_call *call, unsigned r
     call->route = 0;
     call->reason = (uint8_t)reason;
     if (kind == COLLX_ALLREDUCE && reason != COLLX_REASON_BAD_ARGUMENT && call->sbuf == call->rbuf)
-        call->sbuf = MPI_IN_PLACE; /* as it was, see run_allreduce */
+        call->sbuf = MPI_IN_PLACE; /* as it was, see find_operand */
     return collx_call_mpi(kind, call);
 }
 
@@ -132,8 +132,8 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
     return run_way(selection, &option->way, call);
 }
 
-/* Whether the call is like the last one; then it is described, but for its operation.  What is at
- * address 0 it is not: there no predefined type has a place. */
+/* Whether the call is like the last one; then all is described.  What is at address 0 it is not:
+ * there no predefined type has a place. */
 static inline bool recall(const struct collx_selection *selection, struct collx_call *call)
 {
     const struct past_call *last = &selection->last;
@@ -145,6 +145,8 @@ static inline bool recall(const struct collx_selection *selection, struct collx_
     call->layout = NULL;
     call->bytes = last->bytes;
     call->elem_bytes = last->elem_bytes;
+    call->op_kind = last->op_kind;
+    call->reduce = last->reduce;
     return true;
 }
 
@@ -215,6 +217,7 @@ static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selec
     if (!type)
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     call->op = 0;
+    call->op_kind = COLLX_OP_NONE;
     call->reduce = NULL;
     return choose(selection, COLLX_BCAST, call, is_lasting(call, type, &room));
 }
@@ -225,7 +228,6 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
 
     if ((unsigned)call->root >= (unsigned)selection->comm->size || call->rbuf == MPI_IN_PLACE)
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
-    call->op_kind = COLLX_OP_NONE;
     if (recall(selection, call))
         return run_way(selection, selection->last.way, call);
     return run_new_bcast(selection, call);
@@ -291,8 +293,6 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return run_new_allreduce(selection, call);
     if (!find_operand(call, true))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    call->op_kind = selection->last.op_kind;
-    call->reduce = selection->last.reduce;
     return run_way(selection, selection->last.way, call);
 }
 
