@@ -370,6 +370,19 @@ TEST_P(Allreduce, CombinesInRankOrder)
 
 INSTANTIATE_TEST_SUITE_P(All, Allreduce, testing::ValuesIn(cases(COLLX_ALLREDUCE)), name_of);
 
+/* As if each had a CPU, whatever there is: of three ranks and more short vectors go in numbered
+ * lines then. */
+INSTANTIATE_TEST_SUITE_P(
+    Numbered, Allreduce, testing::ValuesIn([] {
+        std::vector<Case> all;
+        for (int size : {3, 4})
+            for (Ranks ranks : all_kinds)
+                all.push_back(
+                    {collx_algorithm_find(COLLX_ALLREDUCE, "shm"), size, ranks, false, {}, ""});
+        return all;
+    }()),
+    name_of);
+
 /* --- what the kernel does not let ranks read of each other ------------------------------------ */
 
 /* Memory that its owner can use and nobody else can read: the kernel looks at the rights of the
