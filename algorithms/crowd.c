@@ -21,12 +21,13 @@ enum { SEEN_MOST = 4, SEEN_MOST_OF_MORE = 2 };
 
 enum { LIMITS = 16 };
 
-/* The quotas of this process's cgroups.  Found once: a machine may have thousands of mounts, and
- * a job thousands of communicators. */
+/* The quotas of this process's cgroups, and the machine's CPUs.  Found once: a machine may have
+ * thousands of mounts, and a job thousands of communicators. */
 static struct {
     struct collx_cpu_limit limit[LIMITS];
     int count;
     bool short_for_job; /* one of them is too small for all ranks of the job on this node */
+    long cpus;          /* online */
 } own;
 static pthread_once_t found = PTHREAD_ONCE_INIT;
 
@@ -42,6 +43,7 @@ static void find(void)
     int count = parent ? collx_cpus_limits("", parent, launcher, LIMITS) : 0;
     int64_t ranks = collx_launcher_local_ranks();
 
+    own.cpus = sysconf(_SC_NPROCESSORS_ONLN);
     own.count = collx_cpus_limits("", 0, own.limit, LIMITS);
     /* A cgroup that the launcher is in as well holds all ranks that it has started. */
     for (int i = 0; i < own.count; i++)
@@ -83,8 +85,7 @@ static int own_cpus(uint64_t mask[COLLX_CPUS / 64])
 static bool foreseen(int cpus)
 {
     /* Ranks that are not bound share all CPUs with the whole job. */
-    return own.short_for_job ||
-           (cpus == sysconf(_SC_NPROCESSORS_ONLN) && collx_launcher_local_ranks() > cpus);
+    return own.short_for_job || (cpus == own.cpus && collx_launcher_local_ranks() > cpus);
 }
 
 bool collx_crowd_foreseen(void)

@@ -26,8 +26,9 @@ struct collx_crowd_group {
 /* The head of every segment. */
 struct collx_crowd {
     _Alignas(COLLX_LINE) uint64_t cookie; /* whoever maps a segment sees by it that it is the one */
-    uint32_t stall_said;                  /* see struct collx_team */
-    _Atomic uint32_t votes;               /* ranks that know of a crowd beyond this communicator */
+    uint32_t users;         /* see hw/spares.h; what follows is cleared for new ones */
+    uint32_t stall_said;    /* see struct collx_team */
+    _Atomic uint32_t votes; /* ranks that know of a crowd beyond this communicator */
     _Alignas(COLLX_LINE) _Atomic uint64_t cpus[COLLX_CPUS / 64]; /* of all ranks */
     _Alignas(COLLX_LINE) struct collx_crowd_group groups[COLLX_CROWD_GROUPS];
     _Alignas(COLLX_LINE) int32_t seen[COLLX_CROWD_SEEN]; /* see struct collx_team */

@@ -71,10 +71,12 @@ struct collx_comm {
     int leader;     /* the lowest rank on this one's node */
     int node_ranks; /* how many there are on it */
     int attached_count;
-    int segment_fd; /* of the leader, during the setup */
+    int segment_fd; /* of the leader, while the others open it; else 0 */
     void *segment;  /* shared by the ranks of the node */
     size_t segment_size;
-    MPI_Comm messages; /* pmpi/messages.h */
+    uint64_t segment_layout; /* see pmpi/segment.h */
+    bool offers;             /* likewise, during the setup */
+    MPI_Comm messages;       /* pmpi/messages.h */
     bool has_messages;
     int tag;  /* of those of this communicator */
     int *ear; /* [size]: each rank's in `messages`; NULL: that is this communicator's own */

@@ -4,6 +4,7 @@
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
 #include "pmpi/rma.h"
+#include "pmpi/segment.h"
 #include "pmpi/trace.h"
 
 #include <pthread.h>
@@ -98,6 +99,7 @@ static void end(void)
 {
     collx_messages_end(true);
     collx_comms_forget();
+    collx_segments_finish();
     collx_seg_retired_finish();
     collx_trace_end();
 }

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Of this process, over all its communicators. */
 static struct collx_budget budget;
+static struct collx_spares spares = COLLX_SPARES_INITIALIZER;
 
 /* How many ranks share a node's memory with this one; too many rather than too few.  Processes of a
  * job may not have the same idea of it: each says for itself whether it has enough left. */
@@ -52,16 +54,37 @@ size_t collx_segments_taken(void)
     return collx_budget_taken(&budget);
 }
 
+static void unmap(void *segment, size_t size, int sharers)
+{
+    collx_shm_close(segment, size);
+    collx_budget_give(&budget, collx_budget_part(size, sharers));
+}
+
+/* One that is kept for later.  False: there is none. */
+static bool drop_spare(void)
+{
+    struct collx_spare spare;
+    const bool any = collx_spares_drop(&spares, &spare);
+
+    if (any)
+        unmap(spare.base, spare.size, spare.sharers);
+    return any;
+}
+
 /* Before there is a segment, so that two threads that set communicators up do not both take what
  * is enough for one. */
-static int reserve(struct collx_comm *comm, size_t size)
+static int reserve(struct collx_comm *comm, size_t size, uint64_t layout)
 {
+    int error;
+
     if (size > (size_t)collx_option_number(COLLX_OPTION_MEMORY_COMM))
         return -E2BIG;
-    int error = collx_budget_take(&budget, collx_budget_part(size, comm->node_ranks),
+    do
+        error = collx_budget_take(&budget, collx_budget_part(size, comm->node_ranks),
                                   collx_segment_share(comm));
-    if (!error)
-        comm->segment_size = size;
+    while (error && drop_spare());
+    comm->segment_size = error ? 0 : size;
+    comm->segment_layout = layout;
     return error;
 }
 
@@ -71,9 +94,53 @@ static void give_back(struct collx_comm *comm)
     comm->segment_size = 0;
 }
 
-int collx_segment_make(struct collx_comm *comm, size_t size)
+void collx_segment_offer(struct collx_comm *comm, uint64_t spare[COLLX_SPARES])
 {
-    int error = reserve(comm, size);
+    comm->offers = true;
+    collx_spares_offer(&spares, spare);
+}
+
+void collx_segment_offered(struct collx_comm *comm)
+{
+    if (comm->offers)
+        collx_spares_offered(&spares);
+    comm->offers = false;
+}
+
+static void clear(struct collx_crowd *crowd, size_t size)
+{
+    const size_t kept = offsetof(struct collx_crowd, stall_said);
+
+    memset((char *)crowd + kept, 0, size - kept);
+}
+
+static void use(struct collx_comm *comm, const struct collx_spare *spare)
+{
+    comm->segment = spare->base;
+    comm->segment_size = spare->size;
+    comm->segment_layout = spare->layout;
+}
+
+bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
+                         const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address)
+{
+    struct collx_spare wanted = {.size = size, .layout = layout, .sharers = comm->node_ranks};
+
+    const bool any =
+        comm->offers &&
+        collx_spares_claim(&spares, spare, offsetof(struct collx_crowd, users), &wanted);
+    collx_segment_offered(comm);
+    if (!any)
+        return false;
+    use(comm, &wanted);
+    clear(comm->segment, size);
+    address->at = (struct collx_shm_address){.pid = getpid(), .fd = -1, .cookie = wanted.cookie};
+    return true;
+}
+
+int collx_segment_make(struct collx_comm *comm, size_t size, uint64_t layout)
+{
+    int error = reserve(comm, size, layout);
 
     if (error)
         return error;
@@ -88,20 +155,35 @@ int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address
     int error = collx_shm_allocate(comm->segment_fd, comm->segment_size);
 
     if (error) {
-        close(comm->segment_fd);
+        collx_segment_opened(comm);
         collx_segment_close(comm);
         return error;
     }
     struct collx_crowd *crowd = comm->segment;
+    collx_spare_begin(&crowd->users, comm->node_ranks);
     address->at = collx_shm_tell(comm->segment_fd, &crowd->cookie);
     return 0;
 }
 
-int collx_segment_open(struct collx_comm *comm, size_t size,
+static int take_spare(struct collx_comm *comm, uint64_t cookie)
+{
+    struct collx_spare spare;
+
+    if (!collx_spares_take(&spares, cookie, &spare))
+        return -ESTALE;
+    use(comm, &spare);
+    return 0;
+}
+
+int collx_segment_open(struct collx_comm *comm, size_t size, uint64_t layout,
                        const struct collx_segment_address *address)
 {
-    int error = reserve(comm, size);
+    int error = address->at.fd < 0 ? take_spare(comm, address->at.cookie) : 0;
 
+    collx_segment_offered(comm);
+    if (error || comm->segment)
+        return error;
+    error = reserve(comm, size, layout);
     if (error)
         return error;
     error =
@@ -113,15 +195,40 @@ int collx_segment_open(struct collx_comm *comm, size_t size,
 
 void collx_segment_opened(struct collx_comm *comm)
 {
-    if (comm->rank == comm->leader && comm->segment)
+    if (comm->segment_fd > 0)
         close(comm->segment_fd);
+    comm->segment_fd = 0;
 }
 
 void collx_segment_close(struct collx_comm *comm)
 {
-    if (!comm->segment)
-        return;
-    collx_shm_close(comm->segment, comm->segment_size);
+    if (comm->segment)
+        unmap(comm->segment, comm->segment_size, comm->node_ranks);
     comm->segment = NULL;
-    give_back(comm);
+}
+
+void collx_segment_keep(struct collx_comm *comm)
+{
+    struct collx_crowd *crowd = comm->segment;
+
+    if (!crowd)
+        return;
+    const struct collx_spare spare = {
+        .base = crowd,
+        .size = comm->segment_size,
+        .sharers = comm->node_ranks,
+        .layout = comm->segment_layout,
+        .cookie = crowd->cookie,
+    };
+    struct collx_spare over;
+    collx_spare_leave(&crowd->users);
+    if (!collx_spares_keep(&spares, &spare, &over))
+        unmap(over.base, over.size, over.sharers);
+    comm->segment = NULL;
+}
+
+void collx_segments_finish(void)
+{
+    while (drop_spare())
+        ;
 }

@@ -4,6 +4,7 @@
 #define COLLX_PMPI_SEGMENT_H
 
 #include "hw/shm.h"
+#include "hw/spares.h"
 #include "pmpi/comm.h"
 
 /* Where a leader's segment is, for the others of its node. */
@@ -14,17 +15,29 @@ struct collx_segment_address {
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
+/* The segments of freed communicators that this process still has, for the other ranks to hear of:
+ * they stay until this one has its segment, or collx_segment_offered(), which may come twice.
+ * Local. */
+void collx_segment_offer(struct collx_comm *comm, uint64_t spare[COLLX_SPARES]);
+void collx_segment_offered(struct collx_comm *comm);
+
+/* The leader: one of spare[], which all ranks of the node have offered, into comm->segment,
+ * cleared, and where it is into *address.  `layout`: equal for segments of which the parts lie on
+ * the same NUMA nodes.  False: there is none, or the offers are over.  Make one. */
+bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
+                         const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address);
+
 /* The leader.  Into comm->segment, without memory yet: what lies where can still be said.  0;
  * -E2BIG: more than COLLX_MEMORY_COMM; -EDQUOT: of its share of COLLX_MEMORY this process has too
  * little left; or another negative errno. */
-int collx_segment_make(struct collx_comm *comm, size_t size);
+int collx_segment_make(struct collx_comm *comm, size_t size, uint64_t layout);
 
 /* The leader, then: give it its memory, and say in *address where it is.  0 or a negative errno;
  * then there is no segment. */
 int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address);
 
 /* The others of the node.  Likewise. */
-int collx_segment_open(struct collx_comm *comm, size_t size,
+int collx_segment_open(struct collx_comm *comm, size_t size, uint64_t layout,
                        const struct collx_segment_address *address);
 
 /* Every rank has opened it, or will not; until then the leader must keep it open.  All ranks. */
@@ -32,9 +45,13 @@ void collx_segment_opened(struct collx_comm *comm);
 
 /* Local, without an MPI call; also where there is none. */
 void collx_segment_close(struct collx_comm *comm);
+/* Likewise, of a communicator that all ranks have set up: the next one may have it. */
+void collx_segment_keep(struct collx_comm *comm);
+/* Nobody will.  Local. */
+void collx_segments_finish(void);
 
-/* This process's share of COLLX_MEMORY, and what it has taken of it, over all its communicators.
- * Local. */
+/* This process's share of COLLX_MEMORY, and what it has taken of it, over all its communicators and
+ * what is kept for later ones, which goes when there is not enough.  Local. */
 size_t collx_segment_share(const struct collx_comm *comm);
 size_t collx_segments_taken(void);
 

@@ -137,8 +137,9 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_where own = collx_where_own(comm);
-    int error = collx_agree_from_all(comm, &own, setup->where, sizeof own);
 
+    collx_segment_offer(comm, own.spare);
+    int error = collx_agree_from_all(comm, &own, setup->where, sizeof own);
     if (error)
         return error;
     collx_where_facts(setup->where, comm->size, &comm->facts, setup->places, setup->members,
@@ -214,6 +215,22 @@ static size_t list_wanted(struct collx_setup *setup)
     return size ? size + sizeof(struct collx_crowd) : 0;
 }
 
+/* What place() depends on. */
+static uint64_t layout_of(const struct collx_setup *setup)
+{
+    const struct collx_facts *facts = &setup->comm->facts;
+    uint64_t hash = COLLX_HASH_START;
+
+    if (facts->numa_nodes == 1)
+        return hash;
+    for (const struct collx_wanted *each = setup->wanted;
+         each < setup->wanted + setup->wanted_count; each++) {
+        hash = collx_hash(hash, &each->algorithm, sizeof each->algorithm);
+        hash = collx_hash(hash, &each->args, sizeof each->args);
+    }
+    return collx_hash(hash, setup->places, (size_t)setup->comm->size * sizeof *setup->places);
+}
+
 /* Before the memory of the segment is allocated. */
 static void place(const struct collx_setup *setup)
 {
@@ -228,6 +245,24 @@ static void place(const struct collx_setup *setup)
             algorithm->place(&comm->team, &wanted->args, memory);
         memory += wanted->space;
     }
+}
+
+/* The leader: one that all have still from before, or a new one. */
+static int find_or_make_segment(const struct collx_setup *setup, size_t size, uint64_t layout,
+                                struct collx_segment_address *address)
+{
+    struct collx_comm *comm = setup->comm;
+    uint64_t spare[COLLX_SPARES];
+
+    memcpy(spare, setup->where[comm->rank].spare, sizeof spare);
+    collx_where_common(setup->where, setup->node, comm->size, comm->rank, spare);
+    if (collx_segment_reuse(comm, size, layout, spare, address))
+        return 0;
+    int error = collx_segment_make(comm, size, layout);
+    if (error)
+        return error;
+    place(setup);
+    return collx_segment_allocate(comm, address);
 }
 
 /* Everybody hears where the leader of its node has its segment. */
@@ -248,18 +283,14 @@ static int map_segment(struct collx_setup *setup, size_t size, int *failed)
     struct collx_comm *comm = setup->comm;
     struct collx_segment_address address = {0};
     const bool leads = comm->rank == comm->leader;
+    const uint64_t layout = layout_of(setup);
 
-    if (leads) {
-        address.error = collx_segment_make(comm, size);
-        if (!address.error) {
-            place(setup);
-            address.error = collx_segment_allocate(comm, &address);
-        }
-    }
+    if (leads)
+        address.error = find_or_make_segment(setup, size, layout, &address);
     int error = find_segment(setup, &address);
     *failed = address.error;
     if (!leads && !error && !address.error)
-        *failed = collx_segment_open(comm, size, &address);
+        *failed = collx_segment_open(comm, size, layout, &address);
     return error;
 }
 
@@ -368,7 +399,6 @@ static void detach(struct collx_comm *comm)
     }
     free(comm->attached);
     comm->attached = NULL;
-    collx_segment_close(comm);
     collx_rma_close(comm);
 }
 
@@ -427,8 +457,10 @@ static int try_plan(struct collx_setup *setup, bool *again)
     *again = setup->refused.algorithms != before;
     if (!error && !*again)
         error = connect(setup, again);
-    if (*again)
+    if (*again) {
         detach(comm);
+        collx_segment_close(comm);
+    }
     return error;
 }
 
@@ -530,6 +562,7 @@ void collx_comm_setup(struct collx_comm *comm)
     };
     int error = say_hello(comm, setup, &hello);
     conclude(comm, setup, error ? error : agree(setup, &hello));
+    collx_segment_offered(comm);
     setup_destroy(setup);
     errno = keep;
 }
@@ -537,6 +570,7 @@ void collx_comm_setup(struct collx_comm *comm)
 void collx_comm_teardown(struct collx_comm *comm)
 {
     detach(comm);
+    collx_segment_keep(comm);
 }
 
 uint64_t collx_setup_begin(void)

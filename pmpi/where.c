@@ -75,3 +75,12 @@ void collx_where_facts(const struct collx_where *where, int ranks, struct collx_
     facts->numa_nodes = facts->nodes == 1 ? collx_places_numa_nodes(places, ranks) : 1;
     facts->places = facts->nodes == 1 ? places : NULL;
 }
+
+void collx_where_common(const struct collx_where *where, const int *node, int ranks, int rank,
+                        uint64_t spare[COLLX_SPARES])
+{
+    for (int other = 0; other < ranks; other++)
+        for (int i = 0; i < COLLX_SPARES && node[other] == node[rank]; i++)
+            if (!collx_spares_include(where[other].spare, spare[i]))
+                spare[i] = 0;
+}

@@ -134,6 +134,24 @@ def cycles(folder):
     check(not job.said(), job.result.err)
 
 
+def again(folder):
+    """Twice as fast as having the kernel make another one; and cleared, or results would be wrong."""
+    job = Job(folder, "again", 20)
+    check(job.routed("again0"), "nothing is routed")
+
+
+def by_turns(folder):
+    """What is kept for communicators of one kind makes way for one of another kind."""
+    policy = "version: 1\nrules:\n" + "".join(
+        f"  - {{ match: {{ comm: {name}, collective: {word} }}, use: [shm] }}\n"
+        for name, word in (("cycle0", "bcast"), ("turn0", "bcast"), ("turn1", "allreduce")))
+    large, small = size_of(folder, ALLREDUCE), size_of(folder, policy)
+    check(small < large, f"{small} and {large} bytes")
+    job = Job(folder, "by-turns", 20, {"COLLX_MEMORY": RANKS * each(large)}, policy)
+    check(job.routed("turn0", "MPI_Bcast") and job.routed("turn1"), "memory got lost")
+    check(not job.said(), job.result.err)
+
+
 def other_groups(folder):
     ranks = 4
     small, large = size_of(folder, ALLREDUCE, 2), size_of(folder, ALLREDUCE, ranks)
@@ -208,6 +226,8 @@ main([
     ("used up, freed, used up again", used_up),
     ("none at all", none_at_all),
     ("1,000 communicators, one at a time", cycles),
+    ("what a freed one had is used again", again),
+    ("two kinds of communicators, one at a time", by_turns),
     ("communicators of other groups", other_groups),
     ("threads set up communicators at the same time", threads),
     ("one rank has less than the others", one_rank_has_less),

@@ -100,6 +100,59 @@ static void groups(int count)
     }
 }
 
+/* The files of the segments that this process has mapped, each once. */
+static int segments(unsigned long *file, int most)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int count = 0;
+
+    CHECK(maps);
+    while (count < most && fgets(line, sizeof line, maps))
+        count += strstr(line, "/memfd:collx") &&
+                 sscanf(line, "%*s %*s %*s %*s %lu", &file[count]) == 1 &&
+                 (!count || file[count - 1] != file[count]);
+    fclose(maps);
+    return count;
+}
+
+/* One after the other has the same segment, also with the ranks in another order. */
+static void again(int count)
+{
+    enum { MOST = 16, KEPT = 4 };
+    unsigned long first[MOST], now[MOST];
+    MPI_Comm comm[KEPT + 2];
+
+    use(comm[0] = named("again", 0));
+    CHECK(segments(first, MOST) == 1);
+    MPI_Comm_free(&comm[0]);
+    for (int i = 0; i < count; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -rank : rank, &comm[0]);
+        MPI_Comm_set_name(comm[0], "again0");
+        use(comm[0]);
+        CHECK(segments(now, MOST) == 1 && now[0] == first[0]);
+        MPI_Comm_free(&comm[0]);
+    }
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < KEPT + 2; i++)
+            use(comm[i] = named("again", 0));
+        CHECK(segments(now, MOST) == KEPT + 2);
+        for (int i = 0; i < KEPT + 2; i++)
+            MPI_Comm_free(&comm[i]);
+        CHECK(segments(now, MOST) == KEPT);
+    }
+}
+
+/* Each of them alone, by turns of two kinds, which the policy may treat differently. */
+static void by_turns(int count)
+{
+    for (int i = 0; i < count; i++) {
+        MPI_Comm comm = named("turn", i % 2);
+        use(comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
 static void barriers(MPI_Comm comm, int count)
 {
     for (int i = 0; i < count; i++)
@@ -196,8 +249,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int count);
-    } cases[] = {{"fill", fill},       {"cycle", cycle}, {"groups", groups},
-                 {"threads", threads}, {"brief", brief}, {"asks", asks}};
+    } cases[] = {{"fill", fill},         {"cycle", cycle},     {"groups", groups}, {"again", again},
+                 {"by-turns", by_turns}, {"threads", threads}, {"brief", brief},   {"asks", asks}};
     int provided;
 
     if (argc != 3)

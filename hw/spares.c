@@ -1,0 +1,117 @@
+#include "hw/spares.h"
+
+#include <string.h>
+
+void collx_spare_begin(uint32_t *users, int sharers)
+{
+    /* Relaxed: the others hear of the segment by a message. */
+    __atomic_store_n(users, (uint32_t)sharers, __ATOMIC_RELAXED);
+}
+
+void collx_spare_leave(uint32_t *users)
+{
+    /* Release: pairs with the acquire in claim(); else our last accesses could meet what the next
+     * users have there. */
+    __atomic_fetch_sub(users, 1, __ATOMIC_RELEASE);
+}
+
+static bool claim(uint32_t *users, int sharers)
+{
+    uint32_t none = 0;
+
+    /* Acquire: pairs with the release in collx_spare_leave(), of all who have left: each has added
+     * to what the one before it has released. */
+    return __atomic_compare_exchange_n(users, &none, (uint32_t)sharers, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static struct collx_spare remove_at(struct collx_spares *spares, int i)
+{
+    const struct collx_spare removed = spares->spare[i];
+
+    spares->count--;
+    memmove(&spares->spare[i], &spares->spare[i + 1], (size_t)(spares->count - i) * sizeof removed);
+    return removed;
+}
+
+bool collx_spares_keep(struct collx_spares *spares, const struct collx_spare *spare,
+                       struct collx_spare *over)
+{
+    pthread_mutex_lock(&spares->lock);
+    const bool full = spares->count == COLLX_SPARES;
+    const bool kept = !full || !spares->offers;
+    *over = *spare;
+    if (kept && full)
+        *over = remove_at(spares, 0);
+    if (kept)
+        spares->spare[spares->count++] = *spare;
+    pthread_mutex_unlock(&spares->lock);
+    return !full;
+}
+
+void collx_spares_offer(struct collx_spares *spares, uint64_t cookie[COLLX_SPARES])
+{
+    pthread_mutex_lock(&spares->lock);
+    spares->offers++;
+    for (int i = 0; i < COLLX_SPARES; i++)
+        cookie[i] = i < spares->count ? spares->spare[i].cookie : 0;
+    pthread_mutex_unlock(&spares->lock);
+}
+
+void collx_spares_offered(struct collx_spares *spares)
+{
+    pthread_mutex_lock(&spares->lock);
+    spares->offers--;
+    pthread_mutex_unlock(&spares->lock);
+}
+
+bool collx_spares_include(const uint64_t cookies[COLLX_SPARES], uint64_t cookie)
+{
+    bool found = false;
+
+    for (int i = 0; i < COLLX_SPARES && cookie; i++)
+        found = found || cookies[i] == cookie;
+    return found;
+}
+
+bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES],
+                        size_t users, struct collx_spare *wanted)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&spares->lock);
+    for (int i = spares->count - 1; i >= 0 && !found; i--) {
+        const struct collx_spare *each = &spares->spare[i];
+        found = each->size == wanted->size && each->sharers == wanted->sharers &&
+                each->layout == wanted->layout && collx_spares_include(cookie, each->cookie) &&
+                claim((uint32_t *)((char *)each->base + users), each->sharers);
+        if (found)
+            *wanted = remove_at(spares, i);
+    }
+    pthread_mutex_unlock(&spares->lock);
+    return found;
+}
+
+bool collx_spares_take(struct collx_spares *spares, uint64_t cookie, struct collx_spare *taken)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&spares->lock);
+    for (int i = 0; i < spares->count && !found; i++) {
+        found = spares->spare[i].cookie == cookie;
+        if (found)
+            *taken = remove_at(spares, i);
+    }
+    pthread_mutex_unlock(&spares->lock);
+    return found;
+}
+
+bool collx_spares_drop(struct collx_spares *spares, struct collx_spare *dropped)
+{
+    pthread_mutex_lock(&spares->lock);
+    const bool any = spares->count && !spares->offers;
+    if (any)
+        *dropped = remove_at(spares, 0);
+    pthread_mutex_unlock(&spares->lock);
+    return any;
+}

@@ -1,0 +1,161 @@
+/* Segments that nobody uses any more, and who gets them. */
+extern "C" {
+#include "hw/spares.h"
+}
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+namespace
+{
+
+using Cookies = std::array<uint64_t, COLLX_SPARES>;
+
+/* What a segment is in several processes: here, two lists in one. */
+struct Memory {
+    uint32_t users = 0, written = 0;
+
+    collx_spare spare(uint64_t cookie, int sharers = 2, size_t size = 100, uint64_t layout = 7)
+    {
+        return {this, size, sharers, layout, cookie};
+    }
+};
+
+class Spares : public testing::Test
+{
+  protected:
+    collx_spares spares = COLLX_SPARES_INITIALIZER;
+    std::array<Memory, COLLX_SPARES + 1> memory;
+    collx_spare over;
+
+    void keep(unsigned i) /* with cookie i + 1 */
+    {
+        const collx_spare spare = memory[i].spare(i + 1);
+        ASSERT_TRUE(collx_spares_keep(&spares, &spare, &over));
+    }
+
+    Cookies offer()
+    {
+        Cookies cookies;
+        collx_spares_offer(&spares, cookies.data());
+        return cookies;
+    }
+
+    /* The cookie of what the leader gets; 0: nothing. */
+    uint64_t claim(const Cookies &common, int sharers = 2, size_t size = 100, uint64_t layout = 7)
+    {
+        collx_spare wanted = {nullptr, size, sharers, layout, 0};
+        return collx_spares_claim(&spares, common.data(), offsetof(Memory, users), &wanted)
+                   ? wanted.cookie
+                   : 0;
+    }
+};
+
+TEST_F(Spares, LatestOneThatAllHaveIsClaimed)
+{
+    for (unsigned i = 0; i < 3; i++)
+        keep(i);
+    const Cookies own = offer();
+    EXPECT_EQ(own, (Cookies{1, 2, 3, 0}));
+    EXPECT_EQ(claim({1, 2, 0, 0}), 2u);
+    EXPECT_EQ(memory[1].users, 2u) << "no other leader may have it now";
+    EXPECT_EQ(claim({1, 2, 0, 0}), 1u);
+    EXPECT_EQ(claim({1, 2, 0, 0}), 0u);
+    EXPECT_EQ(claim({0, 0, 0, 0}), 0u);
+}
+
+TEST_F(Spares, NoneThatIsOtherwiseIsClaimed)
+{
+    keep(0);
+    EXPECT_EQ(claim({1}, 3), 0u);
+    EXPECT_EQ(claim({1}, 2, 99), 0u);
+    EXPECT_EQ(claim({1}, 2, 100, 8), 0u);
+    EXPECT_EQ(claim({2}), 0u);
+    EXPECT_EQ(claim({1}), 1u);
+}
+
+TEST_F(Spares, NoneThatAnybodyUsesIsClaimed)
+{
+    keep(0);
+    collx_spare_begin(&memory[0].users, 2);
+    EXPECT_EQ(claim({1}), 0u);
+    collx_spare_leave(&memory[0].users);
+    EXPECT_EQ(claim({1}), 0u);
+    collx_spare_leave(&memory[0].users);
+    EXPECT_EQ(claim({1}), 1u);
+}
+
+TEST_F(Spares, OthersTakeTheOneTheyHearOf)
+{
+    collx_spare taken;
+
+    keep(0), keep(1);
+    EXPECT_FALSE(collx_spares_take(&spares, 3, &taken));
+    ASSERT_TRUE(collx_spares_take(&spares, 1, &taken));
+    EXPECT_EQ(taken.base, &memory[0]);
+    EXPECT_FALSE(collx_spares_take(&spares, 1, &taken));
+    EXPECT_EQ(offer(), (Cookies{2, 0, 0, 0}));
+}
+
+TEST_F(Spares, OldestHasToGoButNoneThatIsOffered)
+{
+    for (unsigned i = 0; i < COLLX_SPARES; i++)
+        keep(i);
+    offer();
+    collx_spare last = memory[COLLX_SPARES].spare(COLLX_SPARES + 1);
+    EXPECT_FALSE(collx_spares_keep(&spares, &last, &over));
+    EXPECT_EQ(over.cookie, last.cookie);
+    EXPECT_FALSE(collx_spares_drop(&spares, &over));
+    collx_spares_offered(&spares);
+    EXPECT_FALSE(collx_spares_keep(&spares, &last, &over));
+    EXPECT_EQ(over.cookie, 1u);
+    for (uint64_t cookie = 2; cookie <= COLLX_SPARES + 1; cookie++) {
+        ASSERT_TRUE(collx_spares_drop(&spares, &over));
+        EXPECT_EQ(over.cookie, cookie);
+    }
+    EXPECT_FALSE(collx_spares_drop(&spares, &over));
+}
+
+/* Leaders in different processes want the same segments at the same time, again and again: no two
+ * have one together, and each finds what the last one has left there. */
+TEST_F(Spares, EachGoesToOneLeader)
+{
+    enum { LEADERS = 3, TURNS = 20000 };
+    std::array<collx_spares, LEADERS> lists;
+    std::vector<std::thread> threads;
+    std::atomic<int> claimed = 0, wrong = 0;
+
+    for (collx_spares &list : lists)
+        list = COLLX_SPARES_INITIALIZER;
+    for (collx_spares &list : lists)
+        for (unsigned i = 0; i < 2; i++) {
+            const collx_spare spare = memory[i].spare(i + 1, 1);
+            ASSERT_TRUE(collx_spares_keep(&list, &spare, &over));
+        }
+    for (collx_spares &list : lists)
+        threads.emplace_back([&list, &claimed, &wrong] {
+            const Cookies common = {1, 2};
+            collx_spare spare, none;
+            for (int turn = 0; turn < TURNS; turn++) {
+                spare = {nullptr, 100, 1, 7, 0};
+                if (!collx_spares_claim(&list, common.data(), offsetof(Memory, users), &spare))
+                    continue;
+                auto *memory = static_cast<Memory *>(spare.base);
+                wrong += memory->written++ % 2;
+                wrong += memory->written++ % 2 == 0;
+                claimed++;
+                collx_spare_leave(&memory->users);
+                wrong += !collx_spares_keep(&list, &spare, &none);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(memory[0].written + memory[1].written, 2u * static_cast<unsigned>(claimed));
+}
+
+} // namespace
