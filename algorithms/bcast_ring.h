@@ -74,6 +74,8 @@ _Static_assert((COLLX_LONGEST & (COLLX_LONGEST - 1)) == 0 &&
                    2 * COLLX_LONGEST * COLLX_WHOLE_BYTES <= COLLX_LARGE_SLOTS * COLLX_LARGE_BYTES,
                "a root writes to a slot while another one is read");
 _Static_assert(COLLX_SMALL_STEP & 1, "else not all slots are used");
+_Static_assert(COLLX_INLINE >= 32 && COLLX_SHORT <= 128,
+               "collx_copy_short() takes what is between");
 _Static_assert(COLLX_SHORT <= COLLX_SMALL_SLOT && COLLX_SMALL_SLOT <= COLLX_SMALL_BYTES,
                "a small message has room in the slots that it takes");
 _Static_assert(COLLX_LARGE_SLOTS <= COLLX_SMALL_SLOTS, "collx_ring.used has one for each");
@@ -151,6 +153,8 @@ static inline void collx_ring_put(const struct collx_team *team, struct collx_ri
         memset(data, 0, bytes);
     else if (bytes <= COLLX_INLINE)
         collx_copy_small(data, from, bytes);
+    else if (here && bytes <= COLLX_SHORT)
+        collx_copy_short(data, from, bytes);
     else if (here)
         ring->copier.ways.wide(data, from, bytes);
     else
@@ -168,6 +172,8 @@ static inline void collx_ring_get(const struct collx_ring *ring, unsigned at, vo
         return;
     if (bytes <= COLLX_INLINE)
         collx_copy_small(to, data, bytes);
+    else if (bytes <= COLLX_SHORT)
+        collx_copy_short(to, data, bytes);
     else
         collx_copy_out(copier, to, data, bytes);
 }

@@ -107,14 +107,15 @@ _Static_assert((int)COLLX_SMALL_BYTES <= (int)COLLX_BCAST_BOUNCE,
                "there is always memory for those");
 FOR_BOTH int run_bytes(struct bcast *bcast, bool grouped, int root, void *buf, size_t bytes)
 {
-    /* Compiled for these alone: they are of one slot, beside whose flag they lie. */
-    if (bytes <= COLLX_INLINE) {
+    /* Compiled for each kind alone: beside the flag of a slot, in one slot, and in several. */
+    if (bytes <= COLLX_INLINE)
         pass(bcast, grouped, false, root, buf, bytes);
-        return 0;
-    }
-    if (bytes > COLLX_SMALL_BYTES)
+    else if (bytes <= COLLX_SHORT)
+        pass(bcast, grouped, false, root, buf, bytes);
+    else if (bytes <= COLLX_SMALL_BYTES)
+        pass(bcast, grouped, false, root, buf, bytes);
+    else
         return run_long(bcast, grouped, root, buf, bytes);
-    pass(bcast, grouped, false, root, buf, bytes);
     return 0;
 }
 

@@ -93,4 +93,17 @@ static inline void collx_copy_small(void *restrict to, const void *restrict from
     }
 }
 
+/* The same of 32 to 128 bytes, in few instructions, which take a tenth of such a Bcast less than a
+ * loop somewhere else. */
+static inline void collx_copy_short(void *restrict to, const void *restrict from, size_t bytes)
+{
+    if (bytes > 64) {
+        memcpy(to, from, 64);
+        memcpy((char *)to + bytes - 64, (const char *)from + bytes - 64, 64);
+    } else {
+        memcpy(to, from, 32);
+        memcpy((char *)to + bytes - 32, (const char *)from + bytes - 32, 32);
+    }
+}
+
 #endif

@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <functional>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <vector>
@@ -13,22 +14,33 @@ extern "C" {
 namespace
 {
 
+using Move = std::function<void(void *to, const void *from, size_t bytes)>;
+
 /* Returns whether `bytes` bytes at these offsets from an aligned address arrive, and nothing else.
  */
-bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from, bool out = false)
+bool arrives(const Move &move, size_t bytes, size_t to, size_t from)
 {
     std::vector<unsigned char> source(bytes + from + 64), target(bytes + to + 64, 0xee);
 
     for (size_t i = 0; i < source.size(); i++)
         source[i] = static_cast<unsigned char>(i * 31 + bytes);
-    if (out)
-        collx_copy_out(copier, &target[to], &source[from], bytes);
-    else
-        collx_copy_in(copier, &target[to], &source[from], bytes);
+    move(&target[to], &source[from], bytes);
     for (size_t i = 0; i < target.size(); i++)
         if (target[i] != (i >= to && i < to + bytes ? source[i - to + from] : 0xee))
             return false;
     return true;
+}
+
+bool arrives(collx_copier *copier, size_t bytes, size_t to, size_t from, bool out = false)
+{
+    return arrives(
+        [copier, out](void *target, const void *source, size_t count) {
+            if (out)
+                collx_copy_out(copier, target, source, count);
+            else
+                collx_copy_in(copier, target, source, count);
+        },
+        bytes, to, from);
 }
 
 void set_option(const char *option, const char *value)
@@ -64,6 +76,14 @@ TEST(Copy, Plain)
                     collx_copier copier = new_copier("auto", whole_lines);
                     EXPECT_TRUE(arrives(&copier, bytes, to, from)) << bytes << " " << to;
                 }
+}
+
+TEST(Copy, OfShortMessages)
+{
+    for (size_t bytes = 0; bytes <= 128; bytes++)
+        for (size_t to : {0, 1, 8, 63})
+            for (size_t from : {0, 3})
+                EXPECT_TRUE(arrives(ring_view_copy, bytes, to, from)) << bytes << " " << to;
 }
 
 /* A version that this CPU cannot run is the next one. */

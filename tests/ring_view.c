@@ -184,3 +184,11 @@ struct ring_view_pieces ring_view_cut(unsigned most, size_t before, size_t bytes
     pair_finish(&pair);
     return (struct ring_view_pieces){cut.each, (unsigned)cut.chunks, cut.slots, first};
 }
+
+void ring_view_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes <= COLLX_INLINE)
+        collx_copy_small(to, from, bytes);
+    else
+        collx_copy_short(to, from, bytes);
+}

@@ -43,4 +43,7 @@ struct ring_view_pieces {
 };
 struct ring_view_pieces ring_view_cut(unsigned most, size_t before, size_t bytes);
 
+/* A copy of up to COLLX_SHORT bytes, as such messages are copied. */
+void ring_view_copy(void *to, const void *from, size_t bytes);
+
 #endif
