@@ -8,7 +8,8 @@
  * same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. The leader of each node makes the segment that the plan's algorithms need there, if they
- *      need one; everybody maps it, and attaches the algorithms.
+ *      need one, and everybody maps it; or it takes one that all have still from before, as they
+ *      have told in 2 (hw/spares.h).  Everybody attaches the algorithms.
  *   5. Everybody hears what went wrong anywhere: an algorithm that could not be attached everywhere
  *      is refused everywhere, and all go back to 3, without it.  Where a limit of ours was in the
  *      way of the segment, that is the one which needs most of it; where something else was, all
