@@ -49,6 +49,8 @@ struct collx_allreduce_pipe {
 size_t collx_allreduce_pipe_space(int ranks, int numa_nodes);
 /* See collx_algorithm.place. */
 void collx_allreduce_pipe_place(const struct collx_team *team, void *memory);
+/* Zero such memory, which may hold anything, but for the buffers.  Returns the end of it. */
+void *collx_allreduce_pipe_clear(void *memory, int ranks, int numa_nodes);
 /* `memory`: collx_allreduce_pipe_space() bytes, the same on all ranks, zeroed; in the first line of
  * it the ranks have agreed (shm.h) on `agreed`.  Returns the end of it. */
 void *collx_allreduce_pipe_init(struct collx_allreduce_pipe *pipe, struct collx_team *team,

@@ -189,6 +189,16 @@ size_t collx_allreduce_pipe_space(int ranks, int numa_nodes)
            (size_t)ranks * stride_for(ranks, numa_nodes) + out_for(ranks);
 }
 
+void *collx_allreduce_pipe_clear(void *memory, int ranks, int numa_nodes)
+{
+    unsigned char *part = first_part(memory, numa_nodes);
+
+    memset(memory, 0, COLLX_LINE);
+    for (int rank = 0; rank < ranks; rank++, part += stride_for(ranks, numa_nodes))
+        memset(part, 0, sizeof(struct collx_pipe_part));
+    return part + out_for(ranks);
+}
+
 void collx_allreduce_pipe_place(const struct collx_team *team, void *memory)
 {
     const int numa_nodes = collx_places_numa_nodes(team->places, team->size);

@@ -255,6 +255,18 @@ static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
            collx_single_space(facts->ranks);
 }
 
+static void collx_allreduce_shm_clear(const struct collx_facts *facts,
+                                      const struct collx_args *args, void *memory)
+{
+    const struct collx_groups_plan plan = plan_of(facts->places, facts->ranks, args);
+    const size_t shares = collx_shares_space(&plan, facts->ranks, facts->numa_nodes);
+
+    memset(memory, 0, shares);
+    void *behind =
+        collx_allreduce_pipe_clear((char *)memory + shares, facts->ranks, facts->numa_nodes);
+    memset(behind, 0, collx_single_space(facts->ranks));
+}
+
 static void collx_allreduce_shm_place(const struct collx_team *team, const struct collx_args *args,
                                       void *memory)
 {
@@ -354,6 +366,7 @@ const struct collx_algorithm collx_allreduce_shm = {
     .query = collx_query_one_node,
     .space = collx_allreduce_shm_space,
     .place = collx_allreduce_shm_place,
+    .clear = collx_allreduce_shm_clear,
     .attach = collx_allreduce_shm_attach,
     .takes = collx_allreduce_shm_takes,
     .describe = collx_allreduce_shm_describe,

@@ -130,6 +130,17 @@ static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int r
     return ring->data + (size_t)slots * bytes;
 }
 
+/* Zero such memory, which may hold anything, but for what is copied in before anybody looks there.
+ * Returns what follows it. */
+static inline void *collx_ring_clear(void *memory, int ranks, unsigned slots, unsigned bytes,
+                                     bool lined)
+{
+    const size_t space = collx_ring_space(ranks, slots, bytes, lined);
+
+    memset(memory, 0, space - (size_t)slots * bytes);
+    return (char *)memory + space;
+}
+
 static inline unsigned collx_ring_slot(const struct collx_ring *ring, uint64_t place)
 {
     return (unsigned)place * ring->step & (ring->slots - 1);

@@ -187,6 +187,23 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
     return rings + collx_single_space(facts->ranks);
 }
 
+static void collx_bcast_shm_clear(const struct collx_facts *facts, const struct collx_args *args,
+                                  void *memory)
+{
+    const struct collx_groups_plan plan = plan_of(facts->places, facts->ranks, args);
+
+    if (plan.groups > 1) {
+        memset(memory, 0, collx_bcast_shm_space(facts, args));
+        return;
+    }
+    memset(memory, 0, COLLX_LINE);
+    void *large = collx_ring_clear((char *)memory + COLLX_LINE, facts->ranks, COLLX_SMALL_SLOTS,
+                                   COLLX_SMALL_SLOT, true);
+    void *behind =
+        collx_ring_clear(large, facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
+    memset(behind, 0, collx_single_space(facts->ranks));
+}
+
 static void collx_bcast_shm_place(const struct collx_team *team, const struct collx_args *args,
                                   void *memory)
 {
@@ -287,6 +304,7 @@ const struct collx_algorithm collx_bcast_shm = {
     .query = collx_query_one_node,
     .space = collx_bcast_shm_space,
     .place = collx_bcast_shm_place,
+    .clear = collx_bcast_shm_clear,
     .attach = collx_bcast_shm_attach,
     .takes = collx_bcast_shm_takes,
     .describe = collx_bcast_shm_describe,

@@ -168,6 +168,10 @@ struct collx_algorithm {
      * says that it is of use.  `memory` is what attach will be given, mapped but not yet allocated:
      * collx_shm_place() tells where it shall be.  NULL: anywhere. */
     void (*place)(const struct collx_team *team, const struct collx_args *args, void *memory);
+    /* Local; on one rank of each node.  `memory` is such a piece, and has been used for something
+     * else: zero it, but for what attach() and run() do not expect to be zero, as data that nobody
+     * reads before it is written.  NULL: all of it has to be zeroed. */
+    void (*clear)(const struct collx_facts *facts, const struct collx_args *args, void *memory);
     /* Local; all ranks call it.  `memory` is the same piece of the shared segment on all ranks of a
      * node, aligned to COLLX_LINE; NULL where it wants none.  Sets slot->run, to code that suits
      * this team, and slot->state.  It may fail for want of memory alone (-ENOMEM); all ranks then

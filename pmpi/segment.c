@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Of this process, over all its communicators. */
@@ -107,13 +106,6 @@ void collx_segment_offered(struct collx_comm *comm)
     comm->offers = false;
 }
 
-static void clear(struct collx_crowd *crowd, size_t size)
-{
-    const size_t kept = offsetof(struct collx_crowd, stall_said);
-
-    memset((char *)crowd + kept, 0, size - kept);
-}
-
 static void use(struct collx_comm *comm, const struct collx_spare *spare)
 {
     comm->segment = spare->base;
@@ -133,7 +125,6 @@ bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
     if (!any)
         return false;
     use(comm, &wanted);
-    clear(comm->segment, size);
     address->at = (struct collx_shm_address){.pid = getpid(), .fd = -1, .cookie = wanted.cookie};
     return true;
 }

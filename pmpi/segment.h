@@ -21,9 +21,10 @@ _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes"
 void collx_segment_offer(struct collx_comm *comm, uint64_t spare[COLLX_SPARES]);
 void collx_segment_offered(struct collx_comm *comm);
 
-/* The leader: one of spare[], which all ranks of the node have offered, into comm->segment,
- * cleared, and where it is into *address.  `layout`: equal for segments of which the parts lie on
- * the same NUMA nodes.  False: there is none, or the offers are over.  Make one. */
+/* The leader: one of spare[], which all ranks of the node have offered, into comm->segment, and
+ * where it is into *address; what is behind its `users` is to be zeroed.  `layout`: equal for
+ * segments of which the parts lie on the same NUMA nodes.  False: there is none, or the offers are
+ * over.  Make one. */
 bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
                          const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address);
 

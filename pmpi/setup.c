@@ -248,6 +248,26 @@ static void place(const struct collx_setup *setup)
     }
 }
 
+/* Of a segment that was another communicator's. */
+static void clear(const struct collx_setup *setup)
+{
+    const struct collx_comm *comm = setup->comm;
+    const size_t kept = offsetof(struct collx_crowd, stall_said);
+    char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
+
+    memset((char *)comm->segment + kept, 0, sizeof(struct collx_crowd) - kept);
+    for (size_t i = 0; i < setup->wanted_count; i++) {
+        const struct collx_wanted *wanted = &setup->wanted[i];
+        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
+
+        if (algorithm->clear && wanted->space)
+            algorithm->clear(&comm->facts, &wanted->args, memory);
+        else
+            memset(memory, 0, wanted->space);
+        memory += wanted->space;
+    }
+}
+
 /* The leader: one that all have still from before, or a new one. */
 static int find_or_make_segment(const struct collx_setup *setup, size_t size, uint64_t layout,
                                 struct collx_segment_address *address)
@@ -257,8 +277,10 @@ static int find_or_make_segment(const struct collx_setup *setup, size_t size, ui
 
     memcpy(spare, setup->where[comm->rank].spare, sizeof spare);
     collx_where_common(setup->where, setup->node, comm->size, comm->rank, spare);
-    if (collx_segment_reuse(comm, size, layout, spare, address))
+    if (collx_segment_reuse(comm, size, layout, spare, address)) {
+        clear(setup);
         return 0;
+    }
     int error = collx_segment_make(comm, size, layout);
     if (error)
         return error;

@@ -376,6 +376,11 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         mprotect(own + rounded, page, PROT_NONE);
         memory.push_back(bytes ? own + (rounded - bytes) / COLLX_LINE * COLLX_LINE : nullptr);
     }
+    for (void *own : memory)
+        if (algorithm->clear && own) {
+            memset(own, 0xa5, bytes);
+            algorithm->clear(&facts, &run.args, own);
+        }
     std::vector<Lent> lent;
     for (int rank = 0; rank < size; rank++)
         lent.push_back({rank, size, {}, new (base + all) Board(), 0});
