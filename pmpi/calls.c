@@ -163,9 +163,10 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        if (comm->may_be_long || !collx_world_has(comm, NULL))
-            due = collx_comm_is_due(comm, comm->passed >= COLLX_WARMUP_BYTES ||
-                                              warm_up == COLLX_WARMUP_CROWD);
+        const bool ours = collx_world_has(comm, NULL);
+        if (comm->may_be_long || !ours)
+            due = collx_comm_is_due(
+                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, ours);
     }
     if (due)
         collx_comm_setup(comm);

@@ -185,8 +185,10 @@ void collx_comms_forget(void);
 bool collx_world_up(void);
 
 /* pmpi/setup.c: whether any of the ranks says that the communicator is due to be set up.
- * Collective.  It is what communicators pay for that are never set up, so it does nothing else. */
-bool collx_comm_is_due(struct collx_comm *comm, bool due);
+ * Collective.  It is what communicators pay for that are never set up, so it does nothing else.
+ * `met`: all its ranks are known to run under collx, have met there, and need no patience: a
+ * blocking collective takes a fifth of what one takes that can be waited for in another way. */
+bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met);
 /* Agree with the other ranks on the routes of this communicator, and put them into its slots.
  * Collective.  Afterwards its slots are final, whatever happened. */
 void collx_comm_setup(struct collx_comm *comm);

@@ -558,15 +558,20 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
     comm->facts.node = comm->team.node = NULL;
 }
 
-bool collx_comm_is_due(struct collx_comm *comm, bool due)
+bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met)
 {
-    int keep = errno;
-    uint64_t word = due;
-    int error = collx_agree_any(comm, &word, 1);
+    int keep = errno, error;
+    uint64_t word = due, any = 0;
 
+    if (met) {
+        error = pmpi.Allreduce(&word, &any, 1, MPI_UINT64_T, MPI_BOR, comm->comm);
+    } else {
+        error = collx_agree_any(comm, &word, 1);
+        any = word;
+    }
     errno = keep;
     /* Where MPI has failed others may know nothing of it, and would not be met in a setup. */
-    return !error && word;
+    return !error && any;
 }
 
 void collx_comm_setup(struct collx_comm *comm)
