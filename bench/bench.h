@@ -16,6 +16,10 @@ enum { ROUTES_MOST = 16, NAME_MOST = 64, POINTS_MOST = 256, CALLS_MOST = 64 };
 /* Says what is wrong and ends the job. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
+/* For a person at a terminal: seconds so far, of about so many. */
+void show_progress(double elapsed, double seconds, int sweep);
+void show_progress_end(void);
+
 /* --- machine.c: the ranks, their CPUs, the time, and the state that the machine is in ----------
  */
 
@@ -78,6 +82,8 @@ struct own {
     int (*Barrier)(MPI_Comm);
     int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
     int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+    int (*Comm_dup)(MPI_Comm, MPI_Comm *);
+    int (*Comm_free)(MPI_Comm *);
 };
 extern struct own own;
 
@@ -138,6 +144,14 @@ void measure(struct point *points, int count, const struct manner *manner);
 
 /* What collx adds to a call on one rank; prints it. */
 void measure_overhead(const struct point *points, int count, const struct manner *manner);
+
+/* --- life.c ------------------------------------------------------------------------------------
+ */
+
+/* Communicators that make calls[] calls each, through collx and through the MPI library itself in
+ * turn; prints it. */
+void measure_lives(const struct point *points, int count, const int *calls, int calls_count,
+                   const struct manner *manner);
 
 /* --- print.c: rank 0 alone ---------------------------------------------------------------------
  */

@@ -388,7 +388,7 @@ void measure(struct point *points, int count, const struct manner *manner)
 {
     static double estimate[POINTS_MOST][ROUTES_MOST];
     uint64_t begin = collx_clock_ns();
-    bool show = machine.rank == 0 && isatty(STDERR_FILENO), more = true;
+    bool more = true;
 
     of = manner->of;
     make_memory(points, count);
@@ -410,13 +410,10 @@ void measure(struct point *points, int count, const struct manner *manner)
             points[i].spent += (double)(collx_clock_ns() - now) / 1e9;
         }
         double elapsed = (double)(collx_clock_ns() - begin) / 1e9;
-        if (show)
-            fprintf(stderr, "\rcollx-bench: %3.0f of %.0f s, sweep %d ", elapsed, manner->seconds,
-                    sweep);
+        show_progress(elapsed, manner->seconds, sweep);
         more = machine_agree(sweep < ROUNDS_LEAST || elapsed < manner->seconds);
     }
-    if (show)
-        fputc('\n', stderr);
+    show_progress_end();
     free(memory[0]);
     free(memory[1]);
 }

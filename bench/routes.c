@@ -119,11 +119,15 @@ void routes_find_own(void)
     for (unsigned i = 0; !library && i < COLLX_MPI_LIBRARIES; i++)
         library = dlopen(collx_mpi_libraries[i].library, RTLD_LAZY | RTLD_NOLOAD);
     if (library) {
-        own.Barrier = (__typeof__(own.Barrier))dlsym(library, "PMPI_Barrier");
-        own.Bcast = (__typeof__(own.Bcast))dlsym(library, "PMPI_Bcast");
-        own.Allreduce = (__typeof__(own.Allreduce))dlsym(library, "PMPI_Allreduce");
+#define FIND(Name) own.Name = (__typeof__(own.Name))dlsym(library, "PMPI_" #Name)
+        FIND(Barrier);
+        FIND(Bcast);
+        FIND(Allreduce);
+        FIND(Comm_dup);
+        FIND(Comm_free);
+#undef FIND
     }
-    if (!own.Barrier || !own.Bcast || !own.Allreduce)
+    if (!own.Barrier || !own.Bcast || !own.Allreduce || !own.Comm_dup || !own.Comm_free)
         fail("no MPI library that it knows is loaded");
 }
 

@@ -209,6 +209,24 @@ def overhead_is_a_table(folder):
                         re.M), out)
 
 
+def lives_are_a_table(folder):
+    """Also such as are long enough to be set up; with results that are checked."""
+    out = mpi.mpirun(library, 2, [bench, "--life=1,20", "--sizes=127..130048", "--step=1024", "--time=0.5"],
+                     timeout=120).expect().expect_quiet().out
+    found = set(re.findall(r"^(\w+) +(\d+) +(\d+) \| +[\d.]+ +\d+% \| +[\d.]+ +\d+% +[\d.]+x \( *[\d.]+, *[\d.]+\) \| +[1-9]\d*$",
+                           out, re.M))
+    wanted = {("barrier", "0"), *((kind, size) for kind in ("bcast", "allreduce") for size in ("127", "130048"))}
+    wanted = {(*point, calls) for point in wanted for calls in ("1", "20")}
+    check(found <= wanted, out)
+    if found != wanted:
+        raise Skip("the machine was in no known state in any round of some")
+
+
+def lives_need_collx(folder):
+    result = mpi.run(1, [bench, "--life=1", "--sizes=8..8"])
+    check(result.code != 0 and "collx is not there" in result.err and not result.out, result.out + result.err)
+
+
 def overhead_needs_collx(folder):
     without = mpi.run(1, [bench, "--overhead", "--sizes=8..8"])
     switched_off = mpi.mpirun(library, 1, [bench, "--overhead", "--sizes=8..8"], env={"COLLX_ENABLE": "off"})
@@ -244,6 +262,8 @@ def mistakes_are_told(folder):
                            ("--csv=a.csv --svg=a.svg --collectives=barrier", "measure bcast or allreduce"),
                            ("--root=last", "turn or first, not 'last'"),
                            ("--calls=line", "alone or row, not 'line'"),
+                           ("--life=0", "--life: "), ("--life=,", "how many calls"),
+                           ("--life=1 --overhead", "ask for one"), ("--life=1 --csv=a.csv", "no files"),
                            ("--of=pears", "maxloc, own, strided, fresh, not 'pears'")]:
         result = run([bench, *argument.split()])
         check(result.code == 64 and said in result.err, f"{argument}: {result.code}\n{result.err}")
@@ -276,5 +296,6 @@ main([(f"{name}: {case.__name__.replace('_', ' ')}", case)
                    limit_is_the_longer_of_what_none_can_do_without, root_may_be_one,
                    calls_may_follow_each_other, messages_may_be_of_other_elements,
                    policy_of_the_user_holds, policy_knows_the_world, policy_may_be_too_long,
-                   more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, overhead_is_a_table,
+                   more_ranks_than_cpus, plot_is_one, plot_knows_no_decimal_commas, lives_are_a_table,
+                   lives_need_collx, overhead_is_a_table,
                    overhead_needs_collx, collx_may_be_switched_off, wrong_results_are_told, mistakes_are_told)])
