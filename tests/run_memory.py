@@ -138,6 +138,9 @@ def again(folder):
     """Twice as fast as having the kernel make another one; and cleared, or results would be wrong."""
     job = Job(folder, "again", 20)
     check(job.routed("again0"), "nothing is routed")
+    if (build / "libcollx-topology.so").exists():
+        job = Job(folder, "again-on-nodes", 6, {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:5 pu:1"}, ranks=10)
+        check(job.routed("again0"), "nothing is routed on several NUMA nodes")
 
 
 def by_turns(folder):

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,31 +117,51 @@ static int segments(unsigned long *file, int most)
     return count;
 }
 
-/* One after the other has the same segment, also with the ranks in another order. */
+enum { SEGMENTS_MOST = 16 };
+
+/* One communicator after the other, of the ranks in this order and in the opposite one by turns;
+ * or in this one.  How many segments are left when all of them are freed. */
+static int one_by_one(int count, bool turned)
+{
+    unsigned long first[SEGMENTS_MOST], now[SEGMENTS_MOST];
+    MPI_Comm comm;
+
+    for (int i = 0; i < count; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, 0, turned && i % 2 ? -rank : rank, &comm);
+        MPI_Comm_set_name(comm, "again0");
+        use(comm);
+        CHECK(segments(i ? now : first, SEGMENTS_MOST) >= 1);
+        MPI_Comm_free(&comm);
+    }
+    const int left = segments(now, SEGMENTS_MOST);
+    CHECK(left > 1 || now[0] == first[0]);
+    return left;
+}
+
+/* One after the other has the same segment, also with the ranks in another order; and of several
+ * at a time some are kept. */
 static void again(int count)
 {
-    enum { MOST = 16, KEPT = 4 };
-    unsigned long first[MOST], now[MOST];
+    enum { KEPT = 4 };
+    unsigned long now[SEGMENTS_MOST];
     MPI_Comm comm[KEPT + 2];
 
-    use(comm[0] = named("again", 0));
-    CHECK(segments(first, MOST) == 1);
-    MPI_Comm_free(&comm[0]);
-    for (int i = 0; i < count; i++) {
-        MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -rank : rank, &comm[0]);
-        MPI_Comm_set_name(comm[0], "again0");
-        use(comm[0]);
-        CHECK(segments(now, MOST) == 1 && now[0] == first[0]);
-        MPI_Comm_free(&comm[0]);
-    }
+    CHECK(one_by_one(count, true) == 1);
     for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < KEPT + 2; i++)
             use(comm[i] = named("again", 0));
-        CHECK(segments(now, MOST) == KEPT + 2);
+        CHECK(segments(now, SEGMENTS_MOST) == KEPT + 2);
         for (int i = 0; i < KEPT + 2; i++)
             MPI_Comm_free(&comm[i]);
-        CHECK(segments(now, MOST) == KEPT);
+        CHECK(segments(now, SEGMENTS_MOST) == KEPT);
     }
+}
+
+/* On several NUMA nodes each rank's memory is on its own: the other order needs another segment. */
+static void again_on_nodes(int count)
+{
+    CHECK(one_by_one(count, false) == 1);
+    CHECK(one_by_one(count, true) == 2);
 }
 
 /* Each of them alone, by turns of two kinds, which the policy may treat differently. */
@@ -249,8 +270,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int count);
-    } cases[] = {{"fill", fill},         {"cycle", cycle},     {"groups", groups}, {"again", again},
-                 {"by-turns", by_turns}, {"threads", threads}, {"brief", brief},   {"asks", asks}};
+    } cases[] = {{"fill", fill},
+                 {"cycle", cycle},
+                 {"groups", groups},
+                 {"again", again},
+                 {"again-on-nodes", again_on_nodes},
+                 {"by-turns", by_turns},
+                 {"threads", threads},
+                 {"brief", brief},
+                 {"asks", asks}};
     int provided;
 
     if (argc != 3)
