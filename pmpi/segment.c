@@ -196,6 +196,7 @@ void collx_segment_close(struct collx_comm *comm)
     if (comm->segment)
         unmap(comm->segment, comm->segment_size, comm->node_ranks);
     comm->segment = NULL;
+    comm->segment_size = 0;
 }
 
 void collx_segment_keep(struct collx_comm *comm)
@@ -216,6 +217,7 @@ void collx_segment_keep(struct collx_comm *comm)
     if (!collx_spares_keep(&spares, &spare, &over))
         unmap(over.base, over.size, over.sharers);
     comm->segment = NULL;
+    comm->segment_size = 0;
 }
 
 void collx_segments_finish(void)

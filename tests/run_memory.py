@@ -186,6 +186,9 @@ exec {program} "$@"
             routed = [job.routed(f"first-{i}", "MPI_Allreduce") for i in range(3)]
             check(not any(routed), f"rank {poor}, {variable}: {routed}")
             check(len(job.said(variable)) == 1, job.result.err)
+            # What one rank has mapped before it heard of the other is not there any more.
+            job = Job(folder, "fill", 1, policy=ALLREDUCE, command=[script])
+            check(job.shared("first-0") == 0, f"rank {poor}, {variable}: {job.shared('first-0')} bytes")
 
 
 def to_the_byte(folder):
