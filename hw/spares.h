@@ -8,8 +8,8 @@
  *   2. Before the next one is needed each process tells the others which it has, and keeps those
  *      until it has heard what became of them.
  *   3. Who leads takes one that is like the one it needs, that all the others have as well, and
- * that has no users; by an atomic operation, as a process may be about to share several segments,
- *      each led by another one.  It has them all counted as users.
+ *      that nobody uses.  It counts them all as users, by an atomic operation: a process may be
+ *      about to share several segments, each led by another one.
  *   4. The others take the one that they hear of.
  *
  * Nothing here is told to other processes but the users' number; that they have the same memory

@@ -17,7 +17,8 @@
  *      and everybody hears again.
  *   6. The slots are filled, which cannot fail.
  *
- * So the ranks go through the same collectives, and afterwards all decide alike.
+ * So the ranks go through the same collectives, and afterwards all decide alike.  What 4 and 5 do
+ * with algorithms and their memory is in setup_attach.c.
  */
 #include "pmpi/comm.h"
 
@@ -36,7 +37,6 @@
 #include "pmpi/messages.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
-#include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/setup.h"
@@ -45,7 +45,6 @@
 #include "trace/recorder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,10 +59,6 @@ struct hello {
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 _Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
-
-/* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
- * themselves. */
-#define REFUSED_ALL ((uint64_t)1 << 63)
 
 /* Everything that must be equal for two processes to work together. */
 static uint64_t collx_version(void)
@@ -178,9 +173,9 @@ static void plan(struct collx_setup *setup)
 }
 
 /* `algorithm`, unless that is NULL, is wanted with these parameters: maybe known already.  Returns
- * how much of the segment it adds. */
+ * how much it adds to the segment, from `offset` on. */
 static size_t want(struct collx_setup *setup, const struct collx_algorithm *algorithm,
-                   const struct collx_args *args)
+                   const struct collx_args *args, size_t offset)
 {
     struct collx_wanted *wanted = &setup->wanted[setup->wanted_count];
     bool known = !algorithm;
@@ -196,6 +191,7 @@ static size_t want(struct collx_setup *setup, const struct collx_algorithm *algo
     if (algorithm->space)
         wanted->space = algorithm->space(&setup->comm->facts, args);
     wanted->space = collx_line_up(wanted->space);
+    wanted->offset = offset;
     setup->wanted_count++;
     return wanted->space;
 }
@@ -204,225 +200,16 @@ static size_t want(struct collx_setup *setup, const struct collx_algorithm *algo
  * need none. */
 static size_t list_wanted(struct collx_setup *setup)
 {
-    size_t size = 0;
+    size_t size = sizeof(struct collx_crowd);
 
     setup->wanted_count = 0;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++) {
             const struct collx_choice *choice = &setup->choice[kind][i];
-            size += want(setup, choice->algorithm, &choice->args);
-            size += want(setup, choice->otherwise, &choice->otherwise_args);
+            size += want(setup, choice->algorithm, &choice->args, size);
+            size += want(setup, choice->otherwise, &choice->otherwise_args, size);
         }
-    return size ? size + sizeof(struct collx_crowd) : 0;
-}
-
-/* What place() depends on. */
-static uint64_t layout_of(const struct collx_setup *setup)
-{
-    const struct collx_facts *facts = &setup->comm->facts;
-    uint64_t hash = COLLX_HASH_START;
-
-    if (facts->numa_nodes == 1)
-        return hash;
-    for (const struct collx_wanted *each = setup->wanted;
-         each < setup->wanted + setup->wanted_count; each++) {
-        hash = collx_hash(hash, &each->algorithm, sizeof each->algorithm);
-        hash = collx_hash(hash, &each->args, sizeof each->args);
-    }
-    return collx_hash(hash, setup->places, (size_t)setup->comm->size * sizeof *setup->places);
-}
-
-/* Before the memory of the segment is allocated. */
-static void place(const struct collx_setup *setup)
-{
-    const struct collx_comm *comm = setup->comm;
-    char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
-
-    for (size_t i = 0; i < setup->wanted_count && comm->facts.numa_nodes > 1; i++) {
-        const struct collx_wanted *wanted = &setup->wanted[i];
-        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
-
-        if (algorithm->place)
-            algorithm->place(&comm->team, &wanted->args, memory);
-        memory += wanted->space;
-    }
-}
-
-/* Of a segment that was another communicator's. */
-static void clear(const struct collx_setup *setup)
-{
-    const struct collx_comm *comm = setup->comm;
-    const size_t kept = offsetof(struct collx_crowd, stall_said);
-    char *memory = (char *)comm->segment + sizeof(struct collx_crowd);
-
-    memset((char *)comm->segment + kept, 0, sizeof(struct collx_crowd) - kept);
-    for (size_t i = 0; i < setup->wanted_count; i++) {
-        const struct collx_wanted *wanted = &setup->wanted[i];
-        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
-
-        if (algorithm->clear && wanted->space)
-            algorithm->clear(&comm->facts, &wanted->args, memory);
-        else
-            memset(memory, 0, wanted->space);
-        memory += wanted->space;
-    }
-}
-
-/* The leader: one that all have still from before, or a new one. */
-static int find_or_make_segment(const struct collx_setup *setup, size_t size, uint64_t layout,
-                                struct collx_segment_address *address)
-{
-    struct collx_comm *comm = setup->comm;
-    uint64_t spare[COLLX_SPARES];
-
-    memcpy(spare, setup->where[comm->rank].spare, sizeof spare);
-    collx_where_common(setup->where, setup->node, comm->size, comm->rank, spare);
-    if (collx_segment_reuse(comm, size, layout, spare, address)) {
-        clear(setup);
-        return 0;
-    }
-    int error = collx_segment_make(comm, size, layout);
-    if (error)
-        return error;
-    place(setup);
-    return collx_segment_allocate(comm, address);
-}
-
-/* Everybody hears where the leader of its node has its segment. */
-static int find_segment(struct collx_setup *setup, struct collx_segment_address *address)
-{
-    struct collx_comm *comm = setup->comm;
-
-    if (comm->facts.nodes == 1)
-        return collx_agree_from_zero(comm, address, sizeof *address);
-    int error = collx_agree_from_all(comm, address, setup->addresses, sizeof *address);
-    *address = setup->addresses[comm->leader];
-    return error;
-}
-
-/* 4, first half.  *failed: a negative errno where this rank has no segment.  0 or an MPI error. */
-static int map_segment(struct collx_setup *setup, size_t size, int *failed)
-{
-    struct collx_comm *comm = setup->comm;
-    struct collx_segment_address address = {0};
-    const bool leads = comm->rank == comm->leader;
-    const uint64_t layout = layout_of(setup);
-
-    if (leads)
-        address.error = find_or_make_segment(setup, size, layout, &address);
-    int error = find_segment(setup, &address);
-    *failed = address.error;
-    if (!leads && !error && !address.error)
-        *failed = collx_segment_open(comm, size, layout, &address);
-    return error;
-}
-
-/* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
-static void attach(struct collx_setup *setup)
-{
-    struct collx_comm *comm = setup->comm;
-    size_t offset = sizeof(struct collx_crowd);
-
-    if (comm->segment)
-        collx_crowd_join(comm->segment);
-    comm->attached = calloc(setup->wanted_count, sizeof *comm->attached);
-    for (size_t i = 0; i < setup->wanted_count; i++) {
-        const struct collx_wanted *wanted = &setup->wanted[i];
-        const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
-        struct collx_attached *attached = &comm->attached[comm->attached_count];
-        void *memory = wanted->space && comm->segment ? (char *)comm->segment + offset : NULL;
-
-        offset += wanted->space;
-        if (wanted->space && !memory)
-            continue;
-        if (comm->attached &&
-            !algorithm->attach(&comm->team, &wanted->args, memory, &attached->slot)) {
-            attached->algorithm = algorithm;
-            attached->args = wanted->args;
-            attached->route = (uint8_t)(wanted->algorithm + 1);
-            comm->attached_count++;
-        } else {
-            setup->refused.algorithms |= (uint64_t)1 << wanted->algorithm;
-        }
-    }
-    for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        if (collx_select_prepare(comm, (enum collx_kind)kind, setup->choice[kind],
-                                 setup->count[kind]))
-            setup->refused.algorithms |= REFUSED_ALL;
-}
-
-/* With these parameters.  Where there are too many such, with any: that is the same on all ranks.
- */
-static void refuse_use(struct collx_setup *setup, const struct collx_attached *attached,
-                       const char *why)
-{
-    struct collx_refused *refused = &setup->refused;
-
-    for (int i = 0; i < refused->uses; i++)
-        if (refused->use[i].algorithm == attached->algorithm &&
-            !memcmp(&refused->use[i].args, &attached->args, sizeof attached->args))
-            return;
-    if (refused->uses == COLLX_REFUSED_MAX) {
-        refused->algorithms |= (uint64_t)1 << (attached->route - 1);
-        return;
-    }
-    refused->use[refused->uses].algorithm = attached->algorithm;
-    refused->use[refused->uses].args = attached->args;
-    snprintf(refused->use[refused->uses++].why, COLLX_WHY_MAX, "%s", why);
-}
-
-/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere;
- * then *again.  0 or an MPI error. */
-static int connect(struct collx_setup *setup, bool *again)
-{
-    enum { WORDS = (COLLX_WANTED + 63) / 64 };
-    _Static_assert(WORDS <= (int)COLLX_AGREE_WORDS, "they are agreed on at once");
-    struct collx_comm *comm = setup->comm;
-    /* Own reasons, if there are any; of what failed elsewhere there is none.  Without memory nobody
-     * hears them. */
-    char(*own)[COLLX_WHY_MAX] = NULL;
-    uint64_t failed[WORDS] = {0};
-    bool any = false;
-
-    for (int i = 0; i < comm->attached_count; i++) {
-        struct collx_attached *attached = &comm->attached[i];
-        char why[COLLX_WHY_MAX] = "it could not be set up";
-
-        if (!attached->algorithm->connect)
-            continue;
-        any = true;
-        if (attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why)) {
-            failed[i / 64] |= (uint64_t)1 << i % 64;
-            own = own ? own : calloc((size_t)comm->attached_count, sizeof *own);
-            if (own)
-                memcpy(own[i], why, sizeof why);
-        }
-    }
-    int error = any ? collx_agree_any(comm, failed, WORDS) : 0;
-    /* In the same order on all ranks: not all may find room among the refused. */
-    for (int i = 0; !error && i < comm->attached_count; i++)
-        if (failed[i / 64] >> i % 64 & 1) {
-            *again = true;
-            refuse_use(setup, &comm->attached[i],
-                       own && *own[i] ? own[i] : "another rank could not set it up");
-        }
-    free(own);
-    return error;
-}
-
-static void detach(struct collx_comm *comm)
-{
-    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
-        free(comm->selection[kind]);
-        comm->selection[kind] = NULL;
-    }
-    while (comm->attached_count) {
-        struct collx_attached *attached = &comm->attached[--comm->attached_count];
-        attached->algorithm->detach(attached->slot.state);
-    }
-    free(comm->attached);
-    comm->attached = NULL;
-    collx_rma_close(comm);
+    return size > sizeof(struct collx_crowd) ? size : 0;
 }
 
 static uint64_t error_bit(int failed)
@@ -464,10 +251,10 @@ static int try_plan(struct collx_setup *setup, bool *again)
     size_t size = list_wanted(setup);
     if (!setup->wanted_count)
         return 0;
-    int error = size ? map_segment(setup, size, &failed) : 0;
+    int error = size ? collx_setup_map(setup, size, &failed) : 0;
     if (error)
         return error;
-    attach(setup);
+    collx_setup_attach(setup);
 
     uint64_t words[2] = {setup->refused.algorithms, error_bit(failed)};
     error = collx_agree_any(comm, words, 2);
@@ -479,9 +266,9 @@ static int try_plan(struct collx_setup *setup, bool *again)
     }
     *again = setup->refused.algorithms != before;
     if (!error && !*again)
-        error = connect(setup, again);
+        error = collx_setup_connect(setup, again);
     if (*again) {
-        detach(comm);
+        collx_setup_detach(comm);
         collx_segment_close(comm);
     }
     return error;
@@ -495,7 +282,7 @@ static int agree(struct collx_setup *setup, const struct hello *hello)
 
     while (!error && again) {
         error = try_plan(setup, &again);
-        if (setup->refused.algorithms & REFUSED_ALL)
+        if (setup->refused.algorithms & COLLX_REFUSED_ALL)
             return COLLX_EUNFIT;
     }
     return error;
@@ -597,7 +384,7 @@ void collx_comm_setup(struct collx_comm *comm)
 
 void collx_comm_teardown(struct collx_comm *comm)
 {
-    detach(comm);
+    collx_setup_detach(comm);
     collx_segment_keep(comm);
 }
 

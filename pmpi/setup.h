@@ -14,7 +14,7 @@
 struct collx_wanted {
     int algorithm; /* index into collx_algorithms */
     struct collx_args args;
-    size_t space;
+    size_t offset, space; /* of its piece of the segment; no space: it has none */
 };
 
 enum { COLLX_WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
@@ -36,6 +36,21 @@ struct collx_setup {
     struct collx_refused refused;
     uint64_t too_large; /* of those, what was refused for its memory */
 };
+
+/* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
+ * themselves. */
+#define COLLX_REFUSED_ALL ((uint64_t)1 << 63)
+
+/* setup_attach.c.  4, first half: the segment, of `size` bytes.  *failed: a negative errno where
+ * this rank has none.  Collective.  0 or an MPI error. */
+int collx_setup_map(struct collx_setup *setup, size_t size, int *failed);
+/* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
+void collx_setup_attach(struct collx_setup *setup);
+/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere;
+ * then *again.  Collective.  0 or an MPI error. */
+int collx_setup_connect(struct collx_setup *setup, bool *again);
+/* The opposite, of all that is attached; the segment stays. */
+void collx_setup_detach(struct collx_comm *comm);
 
 /* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
  * limit of ours is none that the system has. */

@@ -12,8 +12,7 @@ struct collx_where {
     uint64_t node; /* never 0; COLLX_NODE_SIZE cuts a real one into several */
     struct collx_place place;
     uint32_t pad;
-    uint64_t
-        spare[COLLX_SPARES]; /* cookies of segments that it could share with others once more */
+    uint64_t spare[COLLX_SPARES]; /* cookies of the segments that it has kept */
 };
 static_assert(sizeof(struct collx_where) == 24 + 8 * COLLX_SPARES, "it travels as bytes");
 
