@@ -86,6 +86,8 @@ struct own {
     int (*Comm_free)(MPI_Comm *);
 };
 extern struct own own;
+/* Those by name: collx's, where it is loaded. */
+extern const struct own through;
 
 /* Before MPI_Init: leaves COLLX_POLICY naming a policy that gives each communicator of
  * routes_init() its route.  What the user has set there holds for route "collx". */

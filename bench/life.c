@@ -32,24 +32,20 @@ static bool adds_doubles(const struct life *life)
     return life->point->bytes % sizeof(double) == 0;
 }
 
-static void call(const struct life *life, MPI_Comm comm, bool own_way, int i)
+static void call(const struct life *life, MPI_Comm comm, const struct own *way, int i)
 {
     const int bytes = (int)life->point->bytes, root = i % machine.size;
 
     if (life->point->kind == COLLX_BCAST && machine.rank == root)
         *data = (char)i;
     if (life->point->kind == COLLX_BARRIER)
-        own_way ? own.Barrier(comm) : MPI_Barrier(comm);
+        way->Barrier(comm);
     else if (life->point->kind == COLLX_BCAST)
-        own_way ? own.Bcast(data, bytes, MPI_BYTE, root, comm)
-                : MPI_Bcast(data, bytes, MPI_BYTE, root, comm);
-    else if (!adds_doubles(life))
-        own_way ? own.Allreduce(data, result, bytes, MPI_SIGNED_CHAR, MPI_SUM, comm)
-                : MPI_Allreduce(data, result, bytes, MPI_SIGNED_CHAR, MPI_SUM, comm);
+        way->Bcast(data, bytes, MPI_BYTE, root, comm);
+    else if (adds_doubles(life))
+        way->Allreduce(data, result, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, comm);
     else
-        own_way
-            ? own.Allreduce(data, result, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, comm)
-            : MPI_Allreduce(data, result, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, comm);
+        way->Allreduce(data, result, bytes, MPI_SIGNED_CHAR, MPI_SUM, comm);
 }
 
 /* A figure for a wrong result is worth nothing. */
@@ -78,18 +74,18 @@ static void prepare(const struct life *life)
         *data = 1, *result = 0;
 }
 
-static void live(const struct life *life, bool own_way)
+static void live(const struct life *life, const struct own *way)
 {
     MPI_Comm comm;
 
-    own_way ? own.Comm_dup(MPI_COMM_WORLD, &comm) : MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    way->Comm_dup(MPI_COMM_WORLD, &comm);
     for (int i = 0; i < life->calls; i++)
-        call(life, comm, own_way, i);
-    own_way ? own.Comm_free(&comm) : MPI_Comm_free(&comm);
+        call(life, comm, way, i);
+    way->Comm_free(&comm);
 }
 
 /* ns a life on the slowest rank, on rank 0; < 0: a rank was late. */
-static double batch(const struct life *life, bool own_way, int count)
+static double batch(const struct life *life, const struct own *way, int count)
 {
     double end, time;
     bool late;
@@ -97,7 +93,7 @@ static double batch(const struct life *life, bool own_way, int count)
     prepare(life);
     const uint64_t start = machine_start(&late);
     for (int i = 0; i < count; i++)
-        live(life, own_way);
+        live(life, way);
     end = late ? -1 : machine_ns(machine_ticks() - start);
     check(life);
     return machine_slowest(&end, 1, &time) ? time / count : -1;
@@ -115,7 +111,7 @@ static void one_round(struct life *life, const struct manner *manner)
     /* Who goes first changes, lest one always finds the caches as the other left them. */
     for (int i = 0; i < 2; i++) {
         const bool own_way = (life->rounds + i) % 2;
-        ns[own_way] = batch(life, own_way, count);
+        ns[own_way] = batch(life, own_way ? &own : &through, count);
     }
     const enum state state = machine_state(before, machine_probe());
     if (ns[0] > 0 && ns[1] > 0)

@@ -47,22 +47,20 @@ static void call(const struct task *task)
 {
     MPI_Datatype (*const make)(int count) =
         task->point->kind == COLLX_BARRIER ? NULL : task->elements->make;
+    const struct own *way = task->route->own ? &own : &through;
     MPI_Comm comm = task->route->comm;
     MPI_Datatype type = make ? make(task->count) : task->elements->type;
     const int count = make ? 1 : task->count, root = root_of(task);
 
     switch (task->point->kind) {
     case COLLX_BARRIER:
-        task->route->own ? own.Barrier(comm) : MPI_Barrier(comm);
+        way->Barrier(comm);
         break;
     case COLLX_BCAST:
-        task->route->own ? own.Bcast(task->receive, count, type, root, comm)
-                         : MPI_Bcast(task->receive, count, type, root, comm);
+        way->Bcast(task->receive, count, type, root, comm);
         break;
     default:
-        task->route->own
-            ? own.Allreduce(task->send, task->receive, count, type, task->elements->op, comm)
-            : MPI_Allreduce(task->send, task->receive, count, type, task->elements->op, comm);
+        way->Allreduce(task->send, task->receive, count, type, task->elements->op, comm);
     }
     if (make)
         MPI_Type_free(&type);
@@ -431,7 +429,7 @@ static double alone(const struct task *task, int calls)
 void measure_overhead(const struct point *points, int count, const struct manner *manner)
 {
     enum { BLOCKS = 201 };
-    struct route through = {.comm = MPI_COMM_SELF}, past = {.comm = MPI_COMM_SELF, .own = true};
+    struct route routed = {.comm = MPI_COMM_SELF}, past = {.comm = MPI_COMM_SELF, .own = true};
 
     of = manner->of;
     make_memory(points, count);
@@ -439,7 +437,7 @@ void measure_overhead(const struct point *points, int count, const struct manner
     for (int p = 0; p < count; p++) {
         double mpi[BLOCKS], collx[BLOCKS], gap[BLOCKS];
         struct task a = task_of(COLLECTIVE, &points[p], &past),
-                    b = task_of(COLLECTIVE, &points[p], &through);
+                    b = task_of(COLLECTIVE, &points[p], &routed);
 
         alone(&b, 20); /* sets the communicator up */
         int calls = (int)(manner->batch_us * 1000 / (alone(&a, 20) + 1)) + 4;
