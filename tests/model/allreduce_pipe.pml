@@ -44,11 +44,13 @@ byte data[4 * RANKS];
 
 inline fill(kind, g)
 {
-    if
-    :: (g) > buffers(kind) -> all_seen(_pid, kind, (g) - buffers(kind))
-    :: else
-    fi;
-    buffer(kind, _pid, g) = TORN;
+    d_step {
+        if
+        :: (g) > buffers(kind) -> may_write(_pid, kind, (g) - buffers(kind))
+        :: else
+        fi;
+        buffer(kind, _pid, g) = TORN
+    }
     d_step {
         buffer(kind, _pid, g) = g;
         knows[_pid].written[kind * RANKS + _pid] = g
@@ -75,16 +77,17 @@ inline use(kind, waits, g)
     :: else -> break
     od;
     other = 0;
-    do
-    :: other < RANKS ->
-        if
-        :: other == _pid
-        :: else -> assert(knows[_pid].written[kind * RANKS + other] >= (g) &&
-                          buffer(kind, other, g) == (g))
-        fi;
-        other++
-    :: else -> other = 0; break
-    od;
+    /* One step: who overwrites it meanwhile is found by the clocks. */
+    d_step {
+        do
+        :: other < RANKS ->
+            assert(other == _pid || (knows[_pid].written[kind * RANKS + other] >= (g) &&
+                                     buffer(kind, other, g) == (g)));
+            other++
+        :: else -> break
+        od;
+        other = 0
+    }
     if
     :: returns(kind) -> give_back(buffer(kind, 1 - _pid, g))
     :: else

@@ -247,7 +247,8 @@ init {
         do
         :: i <= CHUNKS ->
             select(any : 0 .. RANKS - 1);
-            root[i] = any;
+            /* Groups of as many ranks are alike: the first root is in the first one. */
+            root[i] = (i == 1 && RANKS % GROUPS == 0 -> any - any % GROUPS : any);
             i++
         :: else -> break
         od;

@@ -266,6 +266,7 @@ proctype outsider(byte node)
 init {
     byte i = 1;
     byte any;
+    bool another;
 
     atomic {
         do
@@ -274,7 +275,9 @@ init {
             :: i == 1 || ends[i - 1] -> select(any : 0 .. RANKS + NODES - 2)
             :: else
             fi;
-            root[i] = any;
+            /* Those that do not lead are alike: the first of them that is a root is rank 1. */
+            root[i] = (is_own(any) && any > 1 && !another -> 1 : any);
+            another = another || (is_own(any) && any > 0);
             if
             :: i < PIECES
             :: ends[i] = true
@@ -283,6 +286,7 @@ init {
         :: else -> break
         od;
         any = 0;
+        another = false;
         i = 0;
         do
         :: i < RANKS -> run member(i); i++

@@ -54,9 +54,6 @@ bool lined[CHUNKS + 1];
 #ifdef WIDE
 /* Of two slots that follow each other; the first one's flag counts. */
 bool wide[CHUNKS + 1];
-#define is_wide wide[e]
-#else
-#define is_wide false
 #endif
 
 /* The last chunk that was in these slots. */
@@ -136,8 +133,10 @@ inline wait_for_slot(me)
 /* 2, for one of a chunk's slots. */
 inline fill(me, place)
 {
-    all_seen(me, 0, last[place]);
-    data[place] = TORN;
+    d_step {
+        may_write(me, 0, last[place]);
+        data[place] = TORN
+    }
     d_step {
         data[place] = e;
         last[place] = e;
@@ -159,13 +158,21 @@ proctype member(byte me)
 {
     byte e, slot, rank, k, need, all_done;
     byte used[SLOTS];
+    bool writes, in_line, is_wide;
 
     do
     :: e < CHUNKS ->
-        e++;
-        slot = at[e];
+        d_step {
+            e++;
+            slot = at[e];
+            writes = (root[e] == me);
+            in_line = lined[e];
+#ifdef WIDE
+            is_wide = wide[e]
+#endif
+        }
         if
-        :: root[e] == me ->
+        :: writes ->
 #ifndef NO_WAIT
             wait_for_slot(me); /* 1 */
 #endif
@@ -183,12 +190,14 @@ proctype member(byte me)
             post(me, slot, e);
 #endif
             if
-            :: lined[e] ->
+            :: in_line ->
 #ifdef LINE_FIRST
                 post(me, number, e);
 #endif
-                all_seen(me, 1, last_lined[slot]);
-                line[slot] = TORN;
+                d_step {
+                    may_write(me, 1, last_lined[slot]);
+                    line[slot] = TORN
+                }
                 d_step {
                     line[slot] = e;
                     last_lined[slot] = e;
@@ -207,7 +216,7 @@ proctype member(byte me)
 #endif
             assert(knows[me].written[root[e]] >= e && data[slot] == e && data[slot + is_wide] == e);
             if
-            :: lined[e] ->
+            :: in_line ->
 #ifndef FLAG_ALONE
                 wait_for(me, number, e);
 #endif
@@ -226,9 +235,11 @@ proctype member(byte me)
             fi;
 #endif
 #endif
-            knows[me].seen[me] = e;
-            knows[me].seen[RANKS + me] = e;
-            use(READ)
+            d_step {
+                knows[me].seen[me] = e;
+                knows[me].seen[RANKS + me] = e;
+                use(READ)
+            }
         fi;
         post(me, done(me), e) /* 4 */
     :: else -> break
@@ -243,10 +254,10 @@ init {
         do
         :: i <= CHUNKS ->
             select(any : 0 .. RANKS - 1);
-            root[i] = any;
+            root[i] = (i == 1 -> 0 : any); /* they are all alike */
 #ifdef WIDE
             select(any : 0 .. SLOTS - 1);
-            at[i] = any;
+            at[i] = (i == 1 -> any % 2 : any); /* pairs of them are all alike */
             if
             :: any % 2 == 0 -> wide[i] = true
             :: true

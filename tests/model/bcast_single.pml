@@ -211,7 +211,7 @@ init {
         do
         :: i <= CALLS ->
             select(any : 0 .. RANKS - 1);
-            root[i] = any;
+            root[i] = (i == 1 -> 0 : any); /* ranks are all alike */
             select(any : 0 .. 1);
             helps[i] = any;
             i++

@@ -108,14 +108,19 @@ inline all_written(me, round)
 }
 
 /* It is known that everybody's reads of `round` are over. */
+inline may_write(me, kind, round)
+{
+    k = 0;
+    do
+    :: k < RANKS -> assert(k == me || knows[me].seen[(kind) * RANKS + k] >= round); k++
+    :: else -> break
+    od;
+    k = 0
+}
+
 inline all_seen(me, kind, round)
 {
     d_step {
-        k = 0;
-        do
-        :: k < RANKS -> assert(k == me || knows[me].seen[(kind) * RANKS + k] >= round); k++
-        :: else -> break
-        od;
-        k = 0
+        may_write(me, kind, round)
     }
 }
