@@ -163,10 +163,10 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        const bool ours = collx_world_has(comm, NULL);
-        if (comm->may_be_long || !ours)
+        const bool others = collx_world_lacks(comm);
+        if (comm->may_be_long || others)
             due = collx_comm_is_due(
-                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, ours);
+                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, !others);
     }
     if (due)
         collx_comm_setup(comm);
@@ -296,7 +296,7 @@ void collx_calls_begin(struct collx_comm *comm)
         return;
     }
     /* Another job may have said otherwise. */
-    const bool ours = warm_up != COLLX_WARMUP_CALLS && collx_world_has(comm, NULL);
+    const bool ours = warm_up != COLLX_WARMUP_CALLS && !collx_world_lacks(comm);
     comm->due_at = ours ? warm_up : usual_calls(comm->size);
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;

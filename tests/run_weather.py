@@ -426,6 +426,8 @@ main([
     ("a session's communicator is used when MPI_COMM_WORLD has gone", session_used_late),
     ("a session's communicator is used while MPI_COMM_WORLD comes up",
      simple("session-used-meanwhile", env={"COLLX_AT_ONCE": "on"})),
+    ("ranks ask about one, on some before MPI_COMM_WORLD comes up and on another after that",
+     simple("session-asks-meanwhile")),
     ("a session's communicator is used on one rank when MPI_COMM_WORLD has gone",
      simple("session-used-in-turns", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
     ("rank 0 alone has a session when MPI_COMM_WORLD comes up",

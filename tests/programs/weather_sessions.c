@@ -178,6 +178,36 @@ static void session_used_meanwhile(void)
     close_session(&session, &comm);
 }
 
+static void *bcasts_of_another_thread(void *comm)
+{
+    static char bytes[65536];
+
+    if (rank == 0) /* MPI_Init has begun here, and not yet where the others begin */
+        usleep(600000);
+    for (int i = 0; i < 100; i++)
+        CHECK(!MPI_Bcast(bytes, sizeof bytes, MPI_CHAR, 1, *(MPI_Comm *)comm));
+    return NULL;
+}
+
+/* Bcasts, of which the ranks ask each other whether they come to something: on rank 0 while
+ * MPI_COMM_WORLD comes up there, on the others before that. */
+static void session_asks_meanwhile(void)
+{
+    MPI_Session session;
+    MPI_Comm comm;
+    pthread_t other;
+    int provided;
+
+    open_session_with_threads(&session);
+    comm = comm_of(session, "collx");
+    CHECK(!pthread_create(&other, NULL, bcasts_of_another_thread, &comm));
+    usleep(rank == 0 ? 200000 : 1200000);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    CHECK(!pthread_join(other, NULL));
+    finish();
+    close_session(&session, &comm);
+}
+
 /* Rank 0 alone has one when MPI_COMM_WORLD comes up. */
 static void session_of_one(void)
 {
@@ -345,6 +375,7 @@ const struct weather weather_sessions[] = {
     CASE("session-outlives", session_outlives),
     CASE("session-used-late", session_used_late),
     CASE("session-used-meanwhile", session_used_meanwhile),
+    CASE("session-asks-meanwhile", session_asks_meanwhile),
     CASE("session-used-in-turns", session_used_in_turns),
     CASE("session-of-one", session_of_one),
     CASE("session-meanwhile", session_meanwhile),
