@@ -347,18 +347,14 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
 
 bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met)
 {
-    int keep = errno, error;
-    uint64_t word = due, any = 0;
+    int keep = errno;
+    uint64_t word = due;
+    int error =
+        met ? pmpi.Bcast(&word, 1, MPI_UINT64_T, 0, comm->comm) : collx_agree_any(comm, &word, 1);
 
-    if (met) {
-        error = pmpi.Allreduce(&word, &any, 1, MPI_UINT64_T, MPI_BOR, comm->comm);
-    } else {
-        error = collx_agree_any(comm, &word, 1);
-        any = word;
-    }
     errno = keep;
     /* Where MPI has failed others may know nothing of it, and would not be met in a setup. */
-    return !error && any;
+    return !error && word;
 }
 
 void collx_comm_setup(struct collx_comm *comm)
