@@ -6,6 +6,7 @@
 enum {
     COLLX_EUNFIT = 1, /* cannot run here; the reason is in `why` */
     COLLX_EINVALID,   /* the input is wrong; the place and the reason were reported */
+    COLLX_EGONE,      /* what was there is not there any more; do without */
 };
 
 /* Of two results the one that is an error; the first, if both are. */

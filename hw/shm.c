@@ -131,11 +131,18 @@ int collx_shm_allocate(int fd, size_t size)
     return 0;
 }
 
+uint64_t collx_shm_cookie(void)
+{
+    uint64_t cookie;
+
+    if (getrandom(&cookie, sizeof cookie, GRND_NONBLOCK) < 0)
+        cookie = collx_clock_ns();
+    return cookie | 1;
+}
+
 struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie)
 {
-    if (getrandom(cookie, sizeof *cookie, GRND_NONBLOCK) < 0)
-        *cookie = collx_clock_ns();
-    *cookie |= 1;
+    *cookie = collx_shm_cookie();
     return (struct collx_shm_address){.pid = getpid(), .fd = fd, .cookie = *cookie};
 }
 
@@ -195,6 +202,16 @@ const char *collx_shm_advice(int error)
         return "The kernel, or a filter on its calls (seccomp), must allow memfd_create and "
                "fallocate";
     }
+}
+
+void collx_shm_release(void *base, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int keep = errno;
+
+    if (size > page)
+        madvise((char *)base + page, size - page, MADV_REMOVE);
+    errno = keep;
 }
 
 void collx_shm_close(void *base, size_t size)

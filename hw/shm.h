@@ -49,6 +49,9 @@ void collx_shm_place(void *start, size_t bytes, int numa);
  * -errno; the segment is still to be closed then. */
 int collx_shm_allocate(int fd, size_t size);
 
+/* A number that no other segment has; never 0. */
+uint64_t collx_shm_cookie(void);
+
 /* The address of a segment that has its memory; `cookie` is a place in it that is kept for this. */
 struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie);
 
@@ -65,6 +68,11 @@ int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t 
 /* What a user can do where any of the above has failed with this errno, which is positive: a
  * sentence without its full stop, for the end of a message. */
 const char *collx_shm_advice(int error);
+
+/* Free the memory of a segment, but for its first page, though other processes have it mapped, too:
+ * nobody may use more than that page any more.  A kernel that cannot do that frees it when all have
+ * closed it. */
+void collx_shm_release(void *base, size_t size);
 
 /* NULL is fine. */
 void collx_shm_close(void *base, size_t size);

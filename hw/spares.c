@@ -2,17 +2,26 @@
 
 #include <string.h>
 
+/* In the users' number: somebody has let go. */
+#define GONE ((uint32_t)1 << 31)
+
 void collx_spare_begin(uint32_t *users, int sharers)
 {
     /* Relaxed: the others hear of the segment by a message. */
     __atomic_store_n(users, (uint32_t)sharers, __ATOMIC_RELAXED);
 }
 
-void collx_spare_leave(uint32_t *users)
+bool collx_spare_leave(uint32_t *users)
 {
-    /* Release: pairs with the acquire in claim(); else our last accesses could meet what the next
-     * users have there. */
-    __atomic_fetch_sub(users, 1, __ATOMIC_RELEASE);
+    /* Release: pairs with the acquire in claim() and let_go(); else our last accesses could meet
+     * what the next users have there, or bring memory back that is gone. */
+    return !(__atomic_fetch_sub(users, 1, __ATOMIC_RELEASE) & GONE);
+}
+
+bool collx_spare_let_go(uint32_t *users)
+{
+    /* Acquire: pairs with the release in collx_spare_leave(), likewise. */
+    return !(__atomic_fetch_or(users, GONE, __ATOMIC_ACQUIRE) & ~GONE);
 }
 
 static bool claim(uint32_t *users, int sharers)
@@ -23,6 +32,12 @@ static bool claim(uint32_t *users, int sharers)
      * to what the one before it has released. */
     return __atomic_compare_exchange_n(users, &none, (uint32_t)sharers, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
+}
+
+static bool is_gone(const struct collx_spare *spare)
+{
+    /* Relaxed: nothing is read for it. */
+    return __atomic_load_n(spare->users, __ATOMIC_RELAXED) & GONE;
 }
 
 static struct collx_spare remove_at(struct collx_spares *spares, int i)
@@ -39,29 +54,18 @@ bool collx_spares_keep(struct collx_spares *spares, const struct collx_spare *sp
 {
     pthread_mutex_lock(&spares->lock);
     const bool full = spares->count == COLLX_SPARES;
-    const bool kept = !full || !spares->offers;
-    *over = *spare;
-    if (kept && full)
+    if (full)
         *over = remove_at(spares, 0);
-    if (kept)
-        spares->spare[spares->count++] = *spare;
+    spares->spare[spares->count++] = *spare;
     pthread_mutex_unlock(&spares->lock);
     return !full;
 }
 
-void collx_spares_offer(struct collx_spares *spares, uint64_t cookie[COLLX_SPARES])
+void collx_spares_tell(struct collx_spares *spares, uint64_t cookie[COLLX_SPARES])
 {
     pthread_mutex_lock(&spares->lock);
-    spares->offers++;
     for (int i = 0; i < COLLX_SPARES; i++)
         cookie[i] = i < spares->count ? spares->spare[i].cookie : 0;
-    pthread_mutex_unlock(&spares->lock);
-}
-
-void collx_spares_offered(struct collx_spares *spares)
-{
-    pthread_mutex_lock(&spares->lock);
-    spares->offers--;
     pthread_mutex_unlock(&spares->lock);
 }
 
@@ -75,7 +79,7 @@ bool collx_spares_include(const uint64_t cookies[COLLX_SPARES], uint64_t cookie)
 }
 
 bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES],
-                        size_t users, struct collx_spare *wanted)
+                        struct collx_spare *wanted)
 {
     bool found = false;
 
@@ -84,7 +88,7 @@ bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX
         const struct collx_spare *each = &spares->spare[i];
         found = each->size == wanted->size && each->sharers == wanted->sharers &&
                 each->layout == wanted->layout && collx_spares_include(cookie, each->cookie) &&
-                claim((uint32_t *)((char *)each->base + users), each->sharers);
+                claim(each->users, each->sharers);
         if (found)
             *wanted = remove_at(spares, i);
     }
@@ -106,12 +110,18 @@ bool collx_spares_take(struct collx_spares *spares, uint64_t cookie, struct coll
     return found;
 }
 
-bool collx_spares_drop(struct collx_spares *spares, struct collx_spare *dropped)
+bool collx_spares_drop(struct collx_spares *spares, bool any, struct collx_spare *dropped)
 {
+    int found = 0;
+
     pthread_mutex_lock(&spares->lock);
-    const bool any = spares->count && !spares->offers;
-    if (any)
-        *dropped = remove_at(spares, 0);
+    while (found < spares->count && !is_gone(&spares->spare[found]))
+        found++;
+    if (any && found == spares->count)
+        found = 0;
+    const bool is = found < spares->count;
+    if (is)
+        *dropped = remove_at(spares, found);
     pthread_mutex_unlock(&spares->lock);
-    return any;
+    return is;
 }

@@ -75,7 +75,6 @@ struct collx_comm {
     void *segment;  /* shared by the ranks of the node */
     size_t segment_size;
     uint64_t segment_layout; /* see pmpi/segment.h */
-    bool offers;             /* likewise, during the setup */
     MPI_Comm messages;       /* pmpi/messages.h */
     bool has_messages;
     int tag;  /* of those of this communicator */

@@ -1,6 +1,7 @@
 #include "pmpi/segment.h"
 
 #include "algorithms/crowd.h"
+#include "base/error.h"
 #include "base/launcher.h"
 #include "base/options.h"
 #include "hw/budget.h"
@@ -59,15 +60,22 @@ static void unmap(void *segment, size_t size, int sharers)
     collx_budget_give(&budget, collx_budget_part(size, sharers));
 }
 
-/* One that is kept for later.  False: there is none. */
-static bool drop_spare(void)
+static void let_go(const struct collx_spare *spare)
+{
+    if (collx_spare_let_go(spare->users))
+        collx_shm_release(spare->base, spare->size);
+    unmap(spare->base, spare->size, spare->sharers);
+}
+
+/* False: there is none. */
+static bool drop_spare(bool any)
 {
     struct collx_spare spare;
-    const bool any = collx_spares_drop(&spares, &spare);
+    const bool is = collx_spares_drop(&spares, any, &spare);
 
-    if (any)
-        unmap(spare.base, spare.size, spare.sharers);
-    return any;
+    if (is)
+        let_go(&spare);
+    return is;
 }
 
 /* Before there is a segment, so that two threads that set communicators up do not both take what
@@ -81,7 +89,7 @@ static int reserve(struct collx_comm *comm, size_t size, uint64_t layout)
     do
         error = collx_budget_take(&budget, collx_budget_part(size, comm->node_ranks),
                                   collx_segment_share(comm));
-    while (error && drop_spare());
+    while (error && drop_spare(true));
     comm->segment_size = error ? 0 : size;
     comm->segment_layout = layout;
     return error;
@@ -93,17 +101,11 @@ static void give_back(struct collx_comm *comm)
     comm->segment_size = 0;
 }
 
-void collx_segment_offer(struct collx_comm *comm, uint64_t spare[COLLX_SPARES])
+void collx_segments_tell(uint64_t spare[COLLX_SPARES])
 {
-    comm->offers = true;
-    collx_spares_offer(&spares, spare);
-}
-
-void collx_segment_offered(struct collx_comm *comm)
-{
-    if (comm->offers)
-        collx_spares_offered(&spares);
-    comm->offers = false;
+    while (drop_spare(false))
+        ;
+    collx_spares_tell(&spares, spare);
 }
 
 static void use(struct collx_comm *comm, const struct collx_spare *spare)
@@ -118,14 +120,12 @@ bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
 {
     struct collx_spare wanted = {.size = size, .layout = layout, .sharers = comm->node_ranks};
 
-    const bool any =
-        comm->offers &&
-        collx_spares_claim(&spares, spare, offsetof(struct collx_crowd, users), &wanted);
-    collx_segment_offered(comm);
-    if (!any)
+    if (!collx_spares_claim(&spares, spare, &wanted))
         return false;
     use(comm, &wanted);
     address->at = (struct collx_shm_address){.pid = getpid(), .fd = -1, .cookie = wanted.cookie};
+    struct collx_crowd *crowd = comm->segment;
+    crowd->cookie = collx_shm_cookie();
     return true;
 }
 
@@ -161,7 +161,7 @@ static int take_spare(struct collx_comm *comm, uint64_t cookie)
     struct collx_spare spare;
 
     if (!collx_spares_take(&spares, cookie, &spare))
-        return -ESTALE;
+        return COLLX_EGONE;
     use(comm, &spare);
     return 0;
 }
@@ -169,12 +169,9 @@ static int take_spare(struct collx_comm *comm, uint64_t cookie)
 int collx_segment_open(struct collx_comm *comm, size_t size, uint64_t layout,
                        const struct collx_segment_address *address)
 {
-    int error = address->at.fd < 0 ? take_spare(comm, address->at.cookie) : 0;
-
-    collx_segment_offered(comm);
-    if (error || comm->segment)
-        return error;
-    error = reserve(comm, size, layout);
+    if (address->at.fd < 0)
+        return take_spare(comm, address->at.cookie);
+    int error = reserve(comm, size, layout);
     if (error)
         return error;
     error =
@@ -203,25 +200,27 @@ void collx_segment_keep(struct collx_comm *comm)
 {
     struct collx_crowd *crowd = comm->segment;
 
+    comm->segment = NULL;
     if (!crowd)
         return;
     const struct collx_spare spare = {
         .base = crowd,
+        .users = &crowd->users,
         .size = comm->segment_size,
         .sharers = comm->node_ranks,
         .layout = comm->segment_layout,
         .cookie = crowd->cookie,
     };
-    struct collx_spare over;
-    collx_spare_leave(&crowd->users);
-    if (!collx_spares_keep(&spares, &spare, &over))
-        unmap(over.base, over.size, over.sharers);
-    comm->segment = NULL;
     comm->segment_size = 0;
+    struct collx_spare over;
+    if (!collx_spare_leave(&crowd->users))
+        let_go(&spare);
+    else if (!collx_spares_keep(&spares, &spare, &over))
+        let_go(&over);
 }
 
 void collx_segments_finish(void)
 {
-    while (drop_spare())
+    while (drop_spare(true))
         ;
 }

@@ -15,16 +15,13 @@ struct collx_segment_address {
 };
 _Static_assert(sizeof(struct collx_segment_address) == 24, "it travels as bytes");
 
-/* The segments of freed communicators that this process still has, for the other ranks to hear of:
- * they stay until this one has its segment, or collx_segment_offered(), which may come twice.
+/* The segments of freed communicators that this process still has, for the other ranks to hear of.
  * Local. */
-void collx_segment_offer(struct collx_comm *comm, uint64_t spare[COLLX_SPARES]);
-void collx_segment_offered(struct collx_comm *comm);
+void collx_segments_tell(uint64_t spare[COLLX_SPARES]);
 
-/* The leader: one of spare[], which all ranks of the node have offered, into comm->segment, and
+/* The leader: one of spare[], of which all ranks of the node have told, into comm->segment, and
  * where it is into *address; what is behind its `users` is to be zeroed.  `layout`: equal for
- * segments of which the parts lie on the same NUMA nodes.  False: there is none, or the offers are
- * over.  Make one. */
+ * segments of which the parts lie on the same NUMA nodes.  False: there is none.  Make one. */
 bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
                          const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address);
 
@@ -37,7 +34,8 @@ int collx_segment_make(struct collx_comm *comm, size_t size, uint64_t layout);
  * then there is no segment. */
 int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address);
 
-/* The others of the node.  Likewise. */
+/* The others of the node.  Likewise; or COLLX_EGONE: it is one of which this rank has told, and
+ * another thread has let go of it meanwhile. */
 int collx_segment_open(struct collx_comm *comm, size_t size, uint64_t layout,
                        const struct collx_segment_address *address);
 
@@ -46,7 +44,8 @@ void collx_segment_opened(struct collx_comm *comm);
 
 /* Local, without an MPI call; also where there is none. */
 void collx_segment_close(struct collx_comm *comm);
-/* Likewise, of a communicator that all ranks have set up: the next one may have it. */
+/* Likewise, of a communicator that all ranks have set up: the next one may have it.  Also in a
+ * child that a program has forked, which has not got it. */
 void collx_segment_keep(struct collx_comm *comm);
 /* Nobody will.  Local. */
 void collx_segments_finish(void);

@@ -134,7 +134,7 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
     struct collx_comm *comm = setup->comm;
     struct collx_where own = collx_where_own(comm);
 
-    collx_segment_offer(comm, own.spare);
+    collx_segments_tell(own.spare);
     int error = collx_agree_from_all(comm, &own, setup->where, sizeof own);
     if (error)
         return error;
@@ -216,7 +216,7 @@ static uint64_t error_bit(int failed)
 {
     int bit = failed == -EDQUOT ? COLLX_LIMIT_NODE : -failed < COLLX_LIMIT_ERRORS ? -failed : EIO;
 
-    return failed ? (uint64_t)1 << bit : 0;
+    return failed == COLLX_EGONE ? COLLX_LIMIT_GONE : failed ? (uint64_t)1 << bit : 0;
 }
 
 /* 5.  `errors`: of any rank. */
@@ -260,11 +260,12 @@ static int try_plan(struct collx_setup *setup, bool *again)
     error = collx_agree_any(comm, words, 2);
     setup->refused.algorithms = words[0];
     collx_segment_opened(comm);
-    if (!error && words[1]) {
-        collx_setup_report_unshared(comm, size, words[1]);
-        refuse_unshared(setup, words[1]);
+    const uint64_t errors = words[1] & ~COLLX_LIMIT_GONE;
+    if (!error && errors) {
+        collx_setup_report_unshared(comm, size, errors);
+        refuse_unshared(setup, errors);
     }
-    *again = setup->refused.algorithms != before;
+    *again = setup->refused.algorithms != before || words[1] & COLLX_LIMIT_GONE;
     if (!error && !*again)
         error = collx_setup_connect(setup, again);
     if (*again) {
@@ -373,7 +374,6 @@ void collx_comm_setup(struct collx_comm *comm)
     };
     int error = say_hello(comm, setup, &hello);
     conclude(comm, setup, error ? error : agree(setup, &hello));
-    collx_segment_offered(comm);
     setup_destroy(setup);
     errno = keep;
 }

@@ -35,6 +35,7 @@ struct collx_setup {
     size_t wanted_count;
     struct collx_refused refused;
     uint64_t too_large; /* of those, what was refused for its memory */
+    bool has_told;      /* of the segments that it had: no more of those */
 };
 
 /* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
@@ -42,7 +43,8 @@ struct collx_setup {
 #define COLLX_REFUSED_ALL ((uint64_t)1 << 63)
 
 /* setup_attach.c.  4, first half: the segment, of `size` bytes.  *failed: a negative errno where
- * this rank has none.  Collective.  0 or an MPI error. */
+ * this rank has none, or COLLX_EGONE where it would have one the next time.  Collective.  0 or an
+ * MPI error. */
 int collx_setup_map(struct collx_setup *setup, size_t size, int *failed);
 /* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
 void collx_setup_attach(struct collx_setup *setup);
@@ -55,6 +57,7 @@ void collx_setup_detach(struct collx_comm *comm);
 /* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
  * limit of ours is none that the system has. */
 enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
+#define COLLX_LIMIT_GONE ((uint64_t)1 << COLLX_LIMIT_ERRORS)
 
 /* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too
  * short for it; not where communicators are set up at once.  `calls`: so many come before. */

@@ -79,7 +79,7 @@ static int find_or_make_segment(const struct collx_setup *setup, size_t size, ui
 
     memcpy(spare, setup->where[comm->rank].spare, sizeof spare);
     collx_where_common(setup->where, setup->node, comm->size, comm->rank, spare);
-    if (collx_segment_reuse(comm, size, layout, spare, address)) {
+    if (!setup->has_told && collx_segment_reuse(comm, size, layout, spare, address)) {
         clear(setup);
         return 0;
     }
@@ -112,6 +112,7 @@ int collx_setup_map(struct collx_setup *setup, size_t size, int *failed)
     if (leads)
         address.error = find_or_make_segment(setup, size, layout, &address);
     int error = find_segment(setup, &address);
+    setup->has_told = true;
     *failed = address.error;
     if (!leads && !error && !address.error)
         *failed = collx_segment_open(comm, size, layout, &address);

@@ -163,6 +163,24 @@ def other_groups(folder):
     check(job.routed("group") and job.routed("all0"), "memory got lost")
 
 
+def fewer(folder):
+    """What some ranks keep and others do not is no more than all of them may have."""
+    ranks, count = 4, 4
+    most = max(each(size_of(folder, ALLREDUCE, n), n) for n in range(2, ranks + 1))
+    # MPI_COMM_WORLD may have been set up as well.
+    job = Job(folder, "fewer", count, {"COLLX_MEMORY": ranks * (count + 1) * most}, ALLREDUCE, ranks)
+    check(job.routed("fewer"), "memory got lost")
+
+
+def let_go(folder):
+    """A segment that one rank has told of and has not any more is not missed."""
+    library = build / "tests" / "programs" / f"libmpi.so.meanwhile-{mpi_name}"
+    size = size_of(folder, "version: 1\n")
+    job = Job(folder, "let-go", 4, {"LD_PRELOAD": f"{collx} {library}"})
+    check(job.routed("next0") and job.shared("next0") == size, "memory got lost")
+    check(not job.said(), job.result.err)
+
+
 def threads(folder):
     size = size_of(folder, ALLREDUCE)
     job = Job(folder, "threads", 30, {"COLLX_MEMORY": RANKS * 2 * each(size)}, ALLREDUCE)
@@ -235,6 +253,8 @@ main([
     ("what a freed one had is used again", again),
     ("two kinds of communicators, one at a time", by_turns),
     ("communicators of other groups", other_groups),
+    ("communicators of fewer and fewer ranks", fewer),
+    ("what one rank has let go of meanwhile", let_go),
     ("threads set up communicators at the same time", threads),
     ("one rank has less than the others", one_rank_has_less),
     ("the limit of a communicator, to the byte", to_the_byte),

@@ -53,6 +53,30 @@ bool interrupt_beyond(unsigned bytes)
            !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
+/* What one process releases is free, whoever has it mapped; its first page stays. */
+TEST(Shm, WhatIsReleasedIsFree)
+{
+    void *own, *other;
+    struct stat status;
+    int fd;
+    uint64_t *cookie;
+
+    ASSERT_EQ(0, collx_shm_create(mib, &own, &fd));
+    ASSERT_EQ(0, collx_shm_allocate(fd, mib));
+    const collx_shm_address address = collx_shm_tell(fd, cookie = static_cast<uint64_t *>(own));
+    ASSERT_EQ(0, collx_shm_open(&address, mib, 0, &other));
+    memset(static_cast<char *>(other) + 8, 1, mib - 8);
+    ASSERT_EQ(0, fstat(fd, &status));
+    EXPECT_EQ(status.st_blocks * 512, static_cast<long>(mib));
+    collx_shm_release(own, mib);
+    ASSERT_EQ(0, fstat(fd, &status));
+    EXPECT_EQ(status.st_blocks * 512, sysconf(_SC_PAGESIZE));
+    EXPECT_EQ(*static_cast<uint64_t *>(other), *cookie);
+    collx_shm_close(other, mib);
+    collx_shm_close(own, mib);
+    close(fd);
+}
+
 TEST(Shm, BeyondTheLimitOfFilesIsAnErrorAndNoSignal)
 {
     EXPECT_EQ(0, status_of([] {

@@ -21,7 +21,7 @@ struct Memory {
 
     collx_spare spare(uint64_t cookie, int sharers = 2, size_t size = 100, uint64_t layout = 7)
     {
-        return {this, size, sharers, layout, cookie};
+        return {this, &users, size, sharers, layout, cookie};
     }
 };
 
@@ -32,26 +32,24 @@ class Spares : public testing::Test
     std::array<Memory, COLLX_SPARES + 1> memory;
     collx_spare over;
 
-    void keep(unsigned i) /* with cookie i + 1 */
+    void keep(unsigned i, uint64_t cookie = 0) /* 0: i + 1 */
     {
-        const collx_spare spare = memory[i].spare(i + 1);
+        const collx_spare spare = memory[i].spare(cookie ? cookie : i + 1);
         ASSERT_TRUE(collx_spares_keep(&spares, &spare, &over));
     }
 
-    Cookies offer()
+    Cookies told()
     {
         Cookies cookies;
-        collx_spares_offer(&spares, cookies.data());
+        collx_spares_tell(&spares, cookies.data());
         return cookies;
     }
 
     /* The cookie of what the leader gets; 0: nothing. */
     uint64_t claim(const Cookies &common, int sharers = 2, size_t size = 100, uint64_t layout = 7)
     {
-        collx_spare wanted = {nullptr, size, sharers, layout, 0};
-        return collx_spares_claim(&spares, common.data(), offsetof(Memory, users), &wanted)
-                   ? wanted.cookie
-                   : 0;
+        collx_spare wanted = {nullptr, nullptr, size, sharers, layout, 0};
+        return collx_spares_claim(&spares, common.data(), &wanted) ? wanted.cookie : 0;
     }
 };
 
@@ -59,8 +57,7 @@ TEST_F(Spares, LatestOneThatAllHaveIsClaimed)
 {
     for (unsigned i = 0; i < 3; i++)
         keep(i);
-    const Cookies own = offer();
-    EXPECT_EQ(own, (Cookies{1, 2, 3, 0}));
+    EXPECT_EQ(told(), (Cookies{1, 2, 3, 0}));
     EXPECT_EQ(claim({1, 2, 0, 0}), 2u);
     EXPECT_EQ(memory[1].users, 2u) << "no other leader may have it now";
     EXPECT_EQ(claim({1, 2, 0, 0}), 1u);
@@ -83,9 +80,9 @@ TEST_F(Spares, NoneThatAnybodyUsesIsClaimed)
     keep(0);
     collx_spare_begin(&memory[0].users, 2);
     EXPECT_EQ(claim({1}), 0u);
-    collx_spare_leave(&memory[0].users);
+    EXPECT_TRUE(collx_spare_leave(&memory[0].users));
     EXPECT_EQ(claim({1}), 0u);
-    collx_spare_leave(&memory[0].users);
+    EXPECT_TRUE(collx_spare_leave(&memory[0].users));
     EXPECT_EQ(claim({1}), 1u);
 }
 
@@ -98,26 +95,61 @@ TEST_F(Spares, OthersTakeTheOneTheyHearOf)
     ASSERT_TRUE(collx_spares_take(&spares, 1, &taken));
     EXPECT_EQ(taken.base, &memory[0]);
     EXPECT_FALSE(collx_spares_take(&spares, 1, &taken));
-    EXPECT_EQ(offer(), (Cookies{2, 0, 0, 0}));
+    EXPECT_EQ(told(), (Cookies{2, 0, 0, 0}));
 }
 
-TEST_F(Spares, OldestHasToGoButNoneThatIsOffered)
+TEST_F(Spares, OldestHasToGo)
 {
     for (unsigned i = 0; i < COLLX_SPARES; i++)
         keep(i);
-    offer();
     collx_spare last = memory[COLLX_SPARES].spare(COLLX_SPARES + 1);
     EXPECT_FALSE(collx_spares_keep(&spares, &last, &over));
-    EXPECT_EQ(over.cookie, last.cookie);
-    EXPECT_FALSE(collx_spares_drop(&spares, &over));
-    collx_spares_offered(&spares);
-    EXPECT_FALSE(collx_spares_keep(&spares, &last, &over));
     EXPECT_EQ(over.cookie, 1u);
+    EXPECT_FALSE(collx_spares_drop(&spares, false, &over));
     for (uint64_t cookie = 2; cookie <= COLLX_SPARES + 1; cookie++) {
-        ASSERT_TRUE(collx_spares_drop(&spares, &over));
+        ASSERT_TRUE(collx_spares_drop(&spares, true, &over));
         EXPECT_EQ(over.cookie, cookie);
     }
-    EXPECT_FALSE(collx_spares_drop(&spares, &over));
+    EXPECT_FALSE(collx_spares_drop(&spares, true, &over));
+}
+
+/* Nobody has what somebody has let go of, and everybody sees that it is to go. */
+TEST_F(Spares, WhatHasBeenLetGoIsNobodys)
+{
+    for (unsigned i = 0; i < 3; i++)
+        keep(i);
+    EXPECT_TRUE(collx_spare_let_go(&memory[1].users)) << "nobody uses it";
+    EXPECT_TRUE(collx_spare_let_go(&memory[1].users)) << "nor when another one lets go as well";
+    EXPECT_EQ(claim({2}), 0u);
+    ASSERT_TRUE(collx_spares_drop(&spares, false, &over));
+    EXPECT_EQ(over.cookie, 2u);
+    EXPECT_FALSE(collx_spares_drop(&spares, false, &over));
+    EXPECT_EQ(told(), (Cookies{1, 3, 0, 0}));
+}
+
+TEST_F(Spares, WhatIsLetGoStaysUntilItsUsersAreDone)
+{
+    collx_spare_begin(&memory[0].users, 3);
+    EXPECT_TRUE(collx_spare_leave(&memory[0].users));
+    EXPECT_FALSE(collx_spare_let_go(&memory[0].users)) << "two others use it";
+    EXPECT_FALSE(collx_spare_leave(&memory[0].users)) << "it must not be kept";
+    EXPECT_FALSE(collx_spare_let_go(&memory[0].users));
+    EXPECT_FALSE(collx_spare_leave(&memory[0].users));
+    EXPECT_TRUE(collx_spare_let_go(&memory[0].users)) << "nobody is left";
+}
+
+/* Two threads of P and Q each tell of one; it is taken, used and freed for the first communicator
+ * before the second one's leader comes to choose, and Q has let go of it or not. */
+TEST_F(Spares, WhatHasBeenUsedMeanwhileIsAnotherOne)
+{
+    keep(0);
+    const Cookies common = told();
+    EXPECT_EQ(claim(common), 1u);
+    EXPECT_TRUE(collx_spare_leave(&memory[0].users));
+    EXPECT_TRUE(collx_spare_leave(&memory[0].users));
+    keep(0, 99); /* as who claims it is to do */
+    EXPECT_EQ(claim(common), 0u);
+    EXPECT_EQ(claim(told()), 99u);
 }
 
 /* Leaders in different processes want the same segments at the same time, again and again: no two
@@ -141,14 +173,14 @@ TEST_F(Spares, EachGoesToOneLeader)
             const Cookies common = {1, 2};
             collx_spare spare, none;
             for (int turn = 0; turn < TURNS; turn++) {
-                spare = {nullptr, 100, 1, 7, 0};
-                if (!collx_spares_claim(&list, common.data(), offsetof(Memory, users), &spare))
+                spare = {nullptr, nullptr, 100, 1, 7, 0};
+                if (!collx_spares_claim(&list, common.data(), &spare))
                     continue;
                 auto *memory = static_cast<Memory *>(spare.base);
                 wrong += memory->written++ % 2;
                 wrong += memory->written++ % 2 == 0;
                 claimed++;
-                collx_spare_leave(&memory->users);
+                wrong += !collx_spare_leave(&memory->users);
                 wrong += !collx_spares_keep(&list, &spare, &none);
             }
         });

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -164,6 +165,98 @@ static void again_on_nodes(int count)
     CHECK(one_by_one(count, true) == 2);
 }
 
+/* How much memory the kernel has for the segments of all ranks, in bytes; at rank 0.  Needs root to
+ * look. */
+static unsigned long memory_taken(void)
+{
+    enum { MOST = 64 };
+    struct segment {
+        unsigned long file, bytes;
+    } own[MOST] = {0}, all[8 * MOST];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512], path[64] = "/proc/self/map_files/";
+    unsigned long sum = 0;
+    struct stat status;
+
+    CHECK(maps && size <= 8);
+    for (int count = 0; fgets(line, sizeof line, maps);) {
+        if (!strstr(line, "/memfd:collx"))
+            continue;
+        CHECK(count < MOST && sscanf(line, "%30s", path + strlen("/proc/self/map_files/")) == 1 &&
+              !stat(path, &status));
+        own[count++] = (struct segment){status.st_ino, (unsigned long)status.st_blocks * 512};
+    }
+    fclose(maps);
+    MPI_Gather(own, 2 * MOST, MPI_UNSIGNED_LONG, all, 2 * MOST, MPI_UNSIGNED_LONG, 0,
+               MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < size * MOST; i++) {
+        bool known = false;
+        for (int k = 0; k < i; k++)
+            known = known || all[k].file == all[i].file;
+        sum += known ? 0 : all[i].bytes;
+    }
+    return sum;
+}
+
+/* Groups of fewer and fewer ranks, of which each has so many at a time: those who are not in the
+ * next one have to let go of nothing, and the others have. */
+static void fewer(int count)
+{
+    MPI_Comm group, comm[8];
+
+    CHECK(count <= 8);
+    if (geteuid()) {
+        printf("skip\n");
+        return;
+    }
+    for (int first = 0; first < size - 1; first++) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank < first ? MPI_UNDEFINED : 0, rank, &group);
+        for (int i = 0; i < count && rank >= first; i++) {
+            MPI_Comm_dup(group, &comm[i]);
+            MPI_Comm_set_name(comm[i], "fewer");
+            use(comm[i]);
+        }
+        for (int i = 0; i < count && rank >= first; i++)
+            MPI_Comm_free(&comm[i]);
+        if (rank >= first)
+            MPI_Comm_free(&group);
+        MPI_Barrier(MPI_COMM_WORLD);
+        CHECK(memory_taken() <= strtoul(getenv("COLLX_MEMORY"), NULL, 10));
+    }
+}
+
+static MPI_Comm meanwhile[8];
+static int meanwhile_count;
+
+/* meanwhile.c calls this in the midst of a setup. */
+void ibcast_begins(void);
+void ibcast_begins(void)
+{
+    if (rank == 0 || !meanwhile_count)
+        return;
+    usleep(200000); /* by then rank 0 has chosen the segment */
+    while (meanwhile_count)
+        MPI_Comm_free(&meanwhile[--meanwhile_count]);
+}
+
+/* What rank 0 has chosen of the segments that all have kept, other ranks have no room for any more,
+ * as others have come since they told of it. */
+static void let_go(int count)
+{
+    CHECK(count <= 8);
+    MPI_Comm first = named("first", 0), next;
+    use(first);
+    for (int i = 0; i < count; i++)
+        use(meanwhile[i] = named("meanwhile", i));
+    MPI_Comm_free(&first);
+    meanwhile_count = count;
+    use(next = named("next", 0));
+    CHECK((meanwhile_count == 0) == (rank != 0));
+    while (meanwhile_count)
+        MPI_Comm_free(&meanwhile[--meanwhile_count]);
+    MPI_Comm_free(&next);
+}
+
 /* Each of them alone, by turns of two kinds, which the policy may treat differently. */
 static void by_turns(int count)
 {
@@ -275,6 +368,8 @@ int main(int argc, char **argv)
                  {"groups", groups},
                  {"again", again},
                  {"again-on-nodes", again_on_nodes},
+                 {"fewer", fewer},
+                 {"let-go", let_go},
                  {"by-turns", by_turns},
                  {"threads", threads},
                  {"brief", brief},

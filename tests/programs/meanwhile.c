@@ -1,0 +1,17 @@
+/* Lets a program do something where its ranks are about to hear from rank 0, as another thread of
+ * it may then: it exports ibcast_begins(), and may count on nothing.  Loaded like wide_integers.c.
+ */
+#include <dlfcn.h>
+#include <mpi.h>
+
+int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
+                MPI_Request *request)
+{
+    int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))dlsym(RTLD_NEXT,
+                                                                                "PMPI_Ibcast");
+    void (*begins)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "ibcast_begins");
+
+    begins();
+    return ibcast(buffer, count, type, root, comm, request);
+}
