@@ -39,17 +39,24 @@ static void killed(void)
 static void forks(void)
 {
     int status;
+    MPI_Comm comm;
 
     start();
     rounds(MPI_COMM_WORLD, 50);
-    for (int i = 0; i < 6; i++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds(comm, 50);
+    for (int i = 0; i < 8; i++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            if (i % 3 == 0)
+            if (i % 4 == 0)
                 _exit(7);
-            if (i % 3 == 1)
-                exit(7); /* runs what libraries do at exit */
+            if (i % 4 == 1)
+                exit(7);      /* runs what libraries do at exit */
+            if (i % 4 == 2) { /* as a library may do there */
+                MPI_Comm_free(&comm);
+                exit(7);
+            }
             execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
             _exit(1);
         }
@@ -57,9 +64,11 @@ static void forks(void)
         CHECK(waitpid(child, &status, 0) == child);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
         one_round(MPI_COMM_WORLD, i);
+        one_round(comm, i);
     }
     status = system("exit 3");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    MPI_Comm_free(&comm);
     rounds(MPI_COMM_WORLD, 50);
     finish();
 }
