@@ -100,7 +100,7 @@ TEST_P(Between, OrdersMemory)
               }));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Between, testing::ValuesIn(cases(layouts, forms, 5)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Between, testing::ValuesIn(cases(layouts, forms, 7)), name_of);
 
 /* An algorithm that is the crossroads alone, with epochs that are about to wrap around. */
 constexpr uint32_t before_wrap = 20;

@@ -64,7 +64,16 @@ def each(size, ranks=RANKS, page=4096):
     return (-(-size // page) * page + ranks - 1) // ranks
 
 
+SIZES = {}
+
+
 def size_of(folder, policy, ranks=RANKS):
+    if (policy, ranks) not in SIZES:
+        SIZES[policy, ranks] = measured_size(folder, policy, ranks)
+    return SIZES[policy, ranks]
+
+
+def measured_size(folder, policy, ranks):
     size = Job(folder, "cycle", 1, policy=policy, ranks=ranks).shared("cycle0")
     check(size > 0, "no memory was shared")
     return size

@@ -36,7 +36,7 @@ class Segments : public testing::TestWithParam<Driver>
     Driver driver;
 };
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t rounds = 1000;
 #else
 constexpr uint32_t rounds = 4000;

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <numeric>
+#include <stdexcept>
 #include <unistd.h>
 
 extern "C" {
@@ -102,6 +104,8 @@ std::vector<Case> cases(const std::vector<int> (&layout)[layouts], const std::ve
     std::vector<Case> all;
     unsigned turn = 0;
 
+    if (std::gcd(turns, layouts * form.size()) != 1)
+        throw std::invalid_argument("some forms would never meet some layouts");
     for (Ranks kind : all_kinds)
         for (const Way &way : all_ways()) {
             /* One check for all would be one for the nodes of all threads. */
