@@ -203,7 +203,8 @@ void collx_comm_setup(struct collx_comm *comm);
  * where nobody traces it. */
 uint64_t collx_setup_begin(void);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
- * of nodes where they have windows (pmpi/rma.h).  Twice is once. */
+ * of nodes where they have windows (pmpi/rma.h).  Twice is once; in a child that the process
+ * has forked it is nothing. */
 void collx_comm_teardown(struct collx_comm *comm);
 
 #endif

@@ -8,8 +8,24 @@
 #include "pmpi/trace.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 atomic_int collx_sessions;
+
+/* 0: none.  Relaxed: it orders nothing. */
+static _Atomic pid_t process;
+
+void collx_process_keep(void)
+{
+    atomic_store_explicit(&process, getpid(), memory_order_relaxed);
+}
+
+bool collx_process_is_child(void)
+{
+    const pid_t kept = atomic_load_explicit(&process, memory_order_relaxed);
+
+    return kept && kept != getpid();
+}
 
 /* Guards what follows: who begins comes before or after all that an end does.  Never held while MPI
  * itself begins or ends, which may take until other ranks do, by what another thread does there.

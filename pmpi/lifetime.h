@@ -16,6 +16,13 @@ extern atomic_int collx_sessions;
 /* Whether MPI_COMM_WORLD, or a session, can be used, and is not about to end.  Local. */
 bool collx_is_open(void);
 
+/* Communicators are set up in this process.  What they have together with other ranks is its own: a
+ * child that it forks has none of it mapped, and is not heard by the others, but would be taken for
+ * its parent.  So that forgets it, when it frees a communicator as libraries may do at exit. Local.
+ */
+void collx_process_keep(void);
+bool collx_process_is_child(void);
+
 /* MPI_Init has gone well, or MPI_Session_init.  Before anything is set up for it.  Local. */
 void collx_world_begun(void);
 void collx_session_begun(void);

@@ -304,6 +304,7 @@ void collx_rma_end(void)
 {
     struct collx_net *net;
 
-    while ((net = take_first()))
+    /* The lock may be held by a thread that the child has not got. */
+    while (!collx_process_is_child() && (net = take_first()))
         free_window(net, true);
 }

@@ -5,10 +5,10 @@
 #include "base/launcher.h"
 #include "base/options.h"
 #include "hw/budget.h"
+#include "pmpi/lifetime.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 /* Of this process, over all its communicators. */
@@ -79,22 +79,12 @@ static bool drop_spare(bool any)
     return is;
 }
 
-/* The process whose segments these are.  A forked child has them neither mapped (MADV_DONTFORK) nor
- * to give back, and may have other memory at the same addresses.  Relaxed: it orders nothing. */
-static _Atomic pid_t owner;
-
-static bool is_forked(void)
-{
-    return atomic_load_explicit(&owner, memory_order_relaxed) != getpid();
-}
-
 /* Before there is a segment, so that two threads that set communicators up do not both take what
  * is enough for one. */
 static int reserve(struct collx_comm *comm, size_t size, uint64_t layout)
 {
     int error;
 
-    atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
     if (size > (size_t)collx_option_number(COLLX_OPTION_MEMORY_COMM))
         return -E2BIG;
     do
@@ -212,7 +202,7 @@ void collx_segment_keep(struct collx_comm *comm)
     struct collx_crowd *crowd = comm->segment;
 
     comm->segment = NULL;
-    if (!crowd || is_forked())
+    if (!crowd)
         return;
     const struct collx_spare spare = {
         .base = crowd,
@@ -232,7 +222,7 @@ void collx_segment_keep(struct collx_comm *comm)
 
 void collx_segments_finish(void)
 {
-    /* The lock may be held by a thread that a forked child has not got. */
-    while (!is_forked() && drop_spare(true))
+    /* The lock may be held by a thread that the child has not got. */
+    while (!collx_process_is_child() && drop_spare(true))
         ;
 }

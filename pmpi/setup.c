@@ -364,6 +364,7 @@ void collx_comm_setup(struct collx_comm *comm)
     struct collx_setup *setup = setup_create(comm);
     struct hello hello;
 
+    collx_process_keep();
     collx_comm_name(comm);
     comm->team = (struct collx_team){
         .rank = comm->rank,
@@ -380,6 +381,10 @@ void collx_comm_setup(struct collx_comm *comm)
 
 void collx_comm_teardown(struct collx_comm *comm)
 {
+    const bool was_set_up = comm->team.ops;
+
+    if (!was_set_up || collx_process_is_child())
+        return;
     collx_setup_detach(comm);
     collx_segment_keep(comm);
 }

@@ -162,6 +162,22 @@ def given_back(use):
     return case
 
 
+def forks_between_nodes(over):
+    """A child that frees a communicator does not say so for its parent."""
+
+    def case(folder):
+        policy = policy_of(folder, f'use: ["nx(over={over})", pmpi]')
+        (folder / "sisci").mkdir()
+        env = {"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1,
+               "COLLX_SISCI_LIBRARY": build / "tests" / "sisci" / "libsisci.so",
+               "COLLX_TEST_SISCI_FOLDER": folder / "sisci"}
+        result, calls = routes(folder, env, "forks", ranks=2)
+        good(result).expect_quiet()
+        check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
+
+    return case
+
+
 def on_their_way(rule, route, **env):
     """Nor may messages wait for communicators of the program's."""
 
@@ -383,6 +399,9 @@ main([
             "mpich": "(internal_Allreduce) before initializing or after finalizing"}[mpi_name])),
     ("no MPI_Finalize", no_finalize),
     ("ranks fork", simple("forks")),
+    ("ranks fork, and share memory between nodes", forks_between_nodes("shm")),
+    ("ranks fork, and write to each other's nodes", forks_between_nodes("sisci")),
+    ("ranks fork, and have windows", forks_between_nodes("rma")),
     ("a rank becomes another program", becomes_another),
     ("threads, each on its own communicator", simple("threads")),
     ("threads, one in a constructor, with a policy",

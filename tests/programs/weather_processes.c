@@ -35,6 +35,23 @@ static void killed(void)
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A barrier that rank 0 comes to late: nobody leaves before. */
+static void late_barrier(MPI_Comm comm)
+{
+    struct timespec now;
+    double entered, left;
+
+    if (rank == 0)
+        usleep(200000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    entered = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    left = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    MPI_Bcast(&entered, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    CHECK(left >= entered);
+}
+
 /* Children that end in every way there is, between and after collectives. */
 static void forks(void)
 {
@@ -49,6 +66,7 @@ static void forks(void)
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
+            alarm(20);
             if (i % 4 == 0)
                 _exit(7);
             if (i % 4 == 1)
@@ -64,6 +82,8 @@ static void forks(void)
         CHECK(waitpid(child, &status, 0) == child);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
         one_round(MPI_COMM_WORLD, i);
+        if (i % 4 == 2)
+            late_barrier(comm);
         one_round(comm, i);
     }
     status = system("exit 3");
