@@ -131,12 +131,22 @@ bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
 
 /* --- communicators on their way to having routes ---------------------------------------------- */
 
-/* Set by all ranks alike, before they make calls. */
+/* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
 static uint64_t warm_up = COLLX_WARMUP_CALLS;
+static bool is_agreed;
 
 void collx_calls_warm_up(uint64_t calls)
 {
     warm_up = calls;
+    is_agreed = true;
+}
+
+/* Whether all ranks are known to have agreed on that with each other; all say the same.  Not of
+ * those of another job, nor where a session was open then: its communicators may have been used
+ * before that on some ranks, and after it on others. */
+static bool have_agreed(const struct collx_comm *comm)
+{
+    return is_agreed && collx_world_has(comm, NULL);
 }
 
 /* Bytes of a call, as far as they count; nobody else need come to the same. */
@@ -154,7 +164,7 @@ static uint64_t bytes_of(const struct collx_call *call)
 }
 
 /* The communicator is due to be set up, or it is time to ask whether it is, unless all know that it
- * is not.  Where calls take long it is, to this rank's job, and the other one, which may not know,
+ * is not.  Where calls take long it is, to this rank's job, and another one, which may not know,
  * has to be told. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
@@ -163,10 +173,10 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        const bool others = collx_world_lacks(comm);
-        if (comm->may_be_long || others)
+        const bool met = have_agreed(comm);
+        if (comm->may_be_long || !met)
             due = collx_comm_is_due(
-                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, !others);
+                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, met);
     }
     if (due)
         collx_comm_setup(comm);
@@ -295,9 +305,8 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
-    /* Another job may have said otherwise. */
-    const bool ours = warm_up != COLLX_WARMUP_CALLS && !collx_world_lacks(comm);
-    comm->due_at = ours ? warm_up : usual_calls(comm->size);
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !have_agreed(comm);
+    comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;
     comm->slot[COLLX_BCAST].run = comm->due_at ? warm_bcast : set_up_bcast;

@@ -337,12 +337,6 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
     return all;
 }
 
-bool collx_world_lacks(const struct collx_comm *comm)
-{
-    /* Relaxed: collx_world_has() looks again. */
-    return atomic_load_explicit(&has_world, memory_order_relaxed) && !collx_world_has(comm, NULL);
-}
-
 void collx_comms_retire(void)
 {
     pthread_mutex_lock(&lock);

@@ -170,12 +170,6 @@ void collx_world_keep(void);
  * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size].  Local. */
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
-/* Whether `comm` has ranks that are of another job: that have been started by MPI_Comm_spawn, or
- * have come by MPI_Comm_connect.  Of a session's communicator too all ranks say the same at any
- * time, though MPI_COMM_WORLD may come up, or go, on some of them between the same two calls: where
- * there is none, nobody is known to be of another job.  Local. */
-bool collx_world_lacks(const struct collx_comm *comm);
-
 /* MPI_Finalize has deleted what hangs on MPI_COMM_SELF, and no session is open.  What calls
  * collectives from then on, as callbacks of MPI_COMM_WORLD do, has them from the MPI library.  Each
  * rank comes by here between the same two of its collectives.  Local. */

@@ -126,10 +126,24 @@ def jobs_that_join(folder):
         check("good" in result.out, result.out + result.err)
 
 
+def one_past_collx(folder):
+    """What one process does not know of its own job does not make it take another for it."""
+    joined = build / "tests" / "programs" / f"joined-{mpi_name}"
+    if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
+        raise Skip("this MPI library cannot bring two jobs together here, without collx either")
+    preload = f"LD_PRELOAD={collx}"
+    result = run(mpi.command(1, ["env", preload, "JOINED_PAST=1", joined, joined, preload]),
+                 timeout=30).expect()
+    if "skip\n" in result.out:
+        raise Skip("this MPI library cannot start another job here")
+    check("good" in result.out, result.out + result.err)
+
+
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
       for ranks in (1, 2, 3, 4, 6, 9)] + [
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
     ("jobs that join, and only one has the policy", jobs_that_join),
+    ("jobs that join, and MPI_Init of one has gone past collx", one_past_collx),
 ])

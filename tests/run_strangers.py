@@ -36,15 +36,15 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
-def some_without(ranks, without, jobs=1, env=None):
-    """The jobs wait in MPI_Init, and one rank of each says so, whichever runs without collx; `env`
-    is what they are started in."""
+def some_without(ranks, without, jobs=1, env=None, program="plain", where="MPI_COMM_WORLD"):
+    """The jobs wait, in MPI_Init if they have one, and one rank of each says so, whichever runs
+    without collx; `env` is what they are started in."""
 
     def case(folder):
         script = folder / "by-rank"
         script.write_text(f"""#!/bin/sh
 [ ${{PMIX_RANK:-$PMI_RANK}} != {without} ] && export COLLX_STALL=1s LD_PRELOAD={collx}
-exec {weather} plain
+exec {weather} {program}
 """)
         script.chmod(0o755)
         job = shlex.join(map(str, mpi.command(ranks, [script])))
@@ -59,7 +59,7 @@ exec {weather} plain
         result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs, 1.5,
                            ["sh", "-c", " & ".join(begun)], folder / "err", env, 30)
         check(result.code is None, f"it has not waited\n{result.err}")
-        check(all("MPI_COMM_WORLD" in line and "Does every rank run under collx" in line
+        check(all(where in line and "Does every rank run under collx" in line
                   for line in spoke(result)) and len(spoke(result)) == jobs, result.err)
 
     return case
@@ -138,6 +138,8 @@ main([
     ("rank 0 alone without collx, of two jobs at once", some_without(2, 0, jobs=2)),
     ("rank 0 alone without collx, of two jobs in a shell that a launcher started",
      some_without(2, 0, jobs=2, env={"PMIX_NAMESPACE": "1"})),
+    *([("rank 0 alone without collx, and sessions alone",
+        some_without(2, 0, program="sessions", where="a communicator"))] if mpi_name == "mpich" else []),
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
