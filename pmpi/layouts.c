@@ -57,14 +57,16 @@ static bool pack_offsets(MPI_Datatype type, MPI_Aint lowest, unsigned char *elem
 }
 
 /* The runs of an element, from where each of its packed bytes lies: [size], from the lowest. */
-static bool add_runs(struct collx_layout *layout, MPI_Aint lowest, const uint16_t *offset,
-                     MPI_Count size)
+static bool add_runs(struct collx_layout *layout, MPI_Aint lowest, MPI_Aint span,
+                     const uint16_t *offset, MPI_Count size)
 {
     bool room = true;
 
     for (MPI_Count i = 0, end; i < size && room; i = end) {
         for (end = i + 1; end < size && offset[end] == offset[end - 1] + 1;)
             end++;
+        if (offset[end - 1] >= span)
+            return false; /* MPI has packed something else */
         room = collx_layout_add(layout, lowest + offset[i], (size_t)(end - i), 0, 1);
     }
     return room;
@@ -78,15 +80,15 @@ static bool probe(MPI_Datatype type, MPI_Count size, struct collx_layout *layout
     if (size > LONGEST || pmpi.Type_get_extent(type, &lb, &layout->extent) ||
         pmpi.Type_get_true_extent(type, &lowest, &span) || span < 1 || span > LONGEST)
         return false;
-    unsigned char *element = malloc((size_t)span), *low = malloc((size_t)size),
-                  *high = malloc((size_t)size);
+    unsigned char *element = malloc((size_t)span), *low = calloc(1, (size_t)size),
+                  *high = calloc(1, (size_t)size);
     uint16_t *offset = malloc((size_t)size * sizeof *offset);
     if (element && low && high && offset &&
         pack_offsets(type, lowest, element, (size_t)span, 0, low, (int)size) &&
         pack_offsets(type, lowest, element, (size_t)span, 8, high, (int)size)) {
         for (MPI_Count i = 0; i < size; i++)
             offset[i] = (uint16_t)(low[i] | high[i] << 8);
-        done = add_runs(layout, lowest, offset, size);
+        done = add_runs(layout, lowest, span, offset, size);
     }
     free(element);
     free(low);

@@ -435,6 +435,7 @@ main([
     ("collectives inside the MPI_Comm_free that an MPI_Comm_free calls", simple("in-nested-free")),
     ("collectives that hang on MPI_COMM_WORLD", simple("on-world")),
     ("types that come and go", simple("types-that-come-and-go")),
+    ("types that a program keeps", simple("types-that-stay", env={"COLLX_AT_ONCE": "on"})),
     ("types within types", simple("nested-types")),
     ("types of C++", right_types("rare-types")),
     ("types of Fortran's kinds", right_types("types-of-kinds")),

@@ -142,11 +142,59 @@ static void types_that_come_and_go(void)
     finish();
 }
 
+static void add_threes(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    short *from = in, *to = inout;
+
+    (void)type;
+    for (int i = 0; i < 3 * *count; i++)
+        to[i] = (short)(to[i] + from[i]);
+}
+
+/* Many types that a program never frees; the last ones are what they are called. */
+static void types_that_stay(void)
+{
+    enum { TYPES = 2000, NUMBERS = 6 };
+    MPI_Datatype type[TYPES], of[] = {MPI_INT, MPI_SHORT};
+    MPI_Op add;
+
+    start();
+    MPI_Op_create(add_threes, 1, &add);
+    for (int turn = 0; turn < TYPES; turn++) {
+        const int kind = turn % 2, root = turn / 2 % size;
+        int copied[NUMBERS];
+        short rows[NUMBERS], sum[NUMBERS] = {0};
+        if (kind)
+            MPI_Type_contiguous(3, of[1], &type[turn]);
+        else
+            MPI_Type_dup(of[0], &type[turn]);
+        MPI_Type_commit(&type[turn]);
+        for (int i = 0; i < NUMBERS; i++) {
+            copied[i] = rank == root ? turn + i : -1;
+            rows[i] = (short)(rank + i);
+        }
+        if (kind) {
+            CHECK(!MPI_Allreduce(rows, sum, NUMBERS / 3, type[turn], add, MPI_COMM_WORLD));
+            CHECK(!MPI_Bcast(rows, NUMBERS / 3, type[turn], root, MPI_COMM_WORLD));
+        } else {
+            CHECK(!MPI_Bcast(copied, NUMBERS, type[turn], root, MPI_COMM_WORLD));
+        }
+        for (int i = 0; i < NUMBERS; i++)
+            CHECK(kind ? rows[i] == root + i && sum[i] == size * (size - 1) / 2 + size * i
+                       : copied[i] == turn + i);
+    }
+    for (int turn = 0; turn < TYPES; turn++)
+        MPI_Type_free(&type[turn]);
+    MPI_Op_free(&add);
+    finish();
+}
+
 const struct weather weather_types[] = {
     {"big-element", big_element},
     {"rare-types", rare_types},
     {"types-of-kinds", types_of_kinds},
     {"wide-integers", wide_integers},
     {"types-that-come-and-go", types_that_come_and_go},
+    {"types-that-stay", types_that_stay},
     {0},
 };
