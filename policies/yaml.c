@@ -78,7 +78,7 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
             S_ISDIR(file.st_mode) ? "a folder" : "a device, a pipe or a socket");
     } else if (file.st_size > COLLX_YAML_BYTES) {
         error = COLLX_EINVALID;
-        say(yaml, "%s: is too large for a policy; they have at most 1MiB", yaml->path);
+        say(yaml, "%s: is too large for a policy; they have at most 128KiB", yaml->path);
     } else if (!(yaml->text = malloc(COLLX_YAML_BYTES + 1))) {
         error = -ENOMEM;
         say(yaml, "%s: cannot be read: out of memory", yaml->path);
@@ -92,7 +92,7 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
         if (got < 0)
             say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
         else if (error)
-            say(yaml, "%s: is too large for a policy; they have at most 1MiB", yaml->path);
+            say(yaml, "%s: is too large for a policy; they have at most 128KiB", yaml->path);
         else
             yaml->text[have] = '\0';
     }

@@ -7,7 +7,9 @@
 #include <libfyaml.h>
 
 enum {
-    COLLX_YAML_BYTES = 1 << 20, /* a file larger than this is no policy */
+    /* A file larger than this is no policy.  With more, libfyaml can be kept busy for minutes: it
+     * compares each anchor, and each tag, with all before. */
+    COLLX_YAML_BYTES = 128 << 10,
     COLLX_YAML_COMPLAINTS = 50, /* told of one file; more help nobody */
 };
 

@@ -465,7 +465,7 @@ TEST(PolicyRead, TakesOnlyOrdinaryFilesOfSensibleSize)
     EXPECT_EQ(read_file("/dev/zero").messages,
               Lines({" is a device, a pipe or a socket; a policy is an ordinary file"}));
     EXPECT_EQ(read_file(large).messages,
-              Lines({" is too large for a policy; they have at most 1MiB"}));
+              Lines({" is too large for a policy; they have at most 128KiB"}));
     unlink(pipe.c_str());
     unlink(large.c_str());
     rmdir(folder);
@@ -473,14 +473,20 @@ TEST(PolicyRead, TakesOnlyOrdinaryFilesOfSensibleSize)
 
 TEST(PolicyRead, IsNotKeptBusyByHugeFiles)
 {
-    std::string keys, rules = "version: 1\nrules:\n", depth(1 << 19, '[');
+    constexpr size_t most = (128 << 10) - 100; /* nearly as long as they may be */
+    std::string keys, rules = "version: 1\nrules:\n", depth(most, '['), anchors = rules, tags;
     std::clock_t begin = std::clock();
 
-    for (int i = 0; keys.size() < 900000; i++)
+    for (int i = 0; keys.size() < most; i++)
         keys += "k" + std::to_string(i) + ": 1\n";
-    while (rules.size() < 900000)
+    for (int i = 0; anchors.size() < most; i++)
+        anchors += "- &a" + std::to_string(i) + " x\n";
+    for (int i = 0; tags.size() < most; i++)
+        tags += "%TAG !" + std::to_string(i) + "! !\n";
+    tags += "--- {}\n";
+    while (rules.size() < most)
         rules += "- {a: 1}\n";
-    for (const std::string &text : {keys, rules, depth}) {
+    for (const std::string &text : {keys, rules, depth, anchors, tags}) {
         Reading reading = read_text(text);
         EXPECT_EQ(reading.result, COLLX_EINVALID);
         EXPECT_LE(reading.messages.size(), 51u);
