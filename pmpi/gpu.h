@@ -22,12 +22,16 @@ void collx_gpu_init(void);
 
 bool collx_gpu_find(const void *address);
 
+static inline bool collx_gpu_may_be(void)
+{
+    /* Relaxed: it orders nothing, and is set before the first call that it is asked for. */
+    return __builtin_expect(atomic_load_explicit(&collx_gpu_possible, memory_order_relaxed), 0);
+}
+
 /* Whether a GPU's driver knows this address.  NULL is none. */
 static inline bool collx_gpu_has(const void *address)
 {
-    /* Relaxed: it orders nothing, and is set before the first call that it is asked for. */
-    return __builtin_expect(atomic_load_explicit(&collx_gpu_possible, memory_order_relaxed), 0) &&
-           collx_gpu_find(address);
+    return collx_gpu_may_be() && collx_gpu_find(address);
 }
 
 #endif

@@ -189,7 +189,8 @@ static inline const struct collx_datatype *describe(struct collx_call *call, str
             collx_layout_of((MPI_Datatype)call->datatype, type->size, call->count, &room->layout);
         call->contiguous = call->layout && collx_layout_is_contiguous(call->layout);
     }
-    if (collx_gpu_has(call->rbuf))
+    /* What a type with gaps takes need not lie where its address is. */
+    if (call->contiguous ? collx_gpu_has(call->rbuf) : collx_gpu_may_be())
         leave_to_mpi(call);
     call->elem_bytes = (size_t)type->size;
     if (__builtin_mul_overflow((size_t)call->count, call->elem_bytes, &call->bytes))

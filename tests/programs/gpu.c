@@ -100,6 +100,36 @@ static void use_all(int count)
     }
 }
 
+/* Of types whose elements are there, while the address that goes with them is not. */
+static void use_elsewhere(void)
+{
+    enum { ELEMENTS = 3 };
+    static char host[64];
+    double *data = (double *)memory;
+    char *const address[] = {MPI_BOTTOM, host, memory - sizeof host};
+
+    for (int kind = 0; kind < 3; kind++) {
+        const MPI_Aint base = kind == 0 ? 0 : (MPI_Aint)address[kind];
+        const int ones[ELEMENTS] = {1, 1, 1};
+        MPI_Aint at[ELEMENTS];
+        MPI_Datatype type;
+        for (int i = 0; i < ELEMENTS; i++)
+            at[i] = (MPI_Aint)&data[2 * i] - base;
+        MPI_Type_create_hindexed(ELEMENTS, ones, at, MPI_DOUBLE, &type);
+        MPI_Type_commit(&type);
+        open_memory();
+        for (int i = 0; i < ELEMENTS; i++)
+            data[2 * i] = rank == 0 ? kind + i + 1 : 0;
+        close_memory();
+        MPI_Bcast(address[kind], 1, type, 0, MPI_COMM_WORLD);
+        open_memory();
+        for (int i = 0; i < ELEMENTS; i++)
+            CHECK(data[2 * i] == kind + i + 1);
+        close_memory();
+        MPI_Type_free(&type);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const int counts[] = {1, 8, 20, 512, 513, 5000, 100000, MOST};
@@ -126,6 +156,7 @@ int main(int argc, char **argv)
     CHECK(!sigaction(SIGSEGV, &action, NULL));
     for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++)
         use_all(counts[i]);
+    use_elsewhere();
     MPI_Finalize();
     if (rank == 0)
         puts("good");
