@@ -176,7 +176,7 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 {
     int error;
 
-    if (call->bytes < state->single.tuner.least)
+    if (call->bytes < collx_single_least(&state->single))
         return collx_allreduce_pipe(&state->pipe, call);
     switch (collx_single_begin(&state->single, call->bytes)) {
     case COLLX_WAY_SEGMENT:

@@ -49,7 +49,7 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, bool grouped,
 {
     int error = 0;
 
-    if (bytes < bcast->single.tuner.least) {
+    if (bytes < collx_single_least(&bcast->single)) {
         pass(bcast, grouped, true, root, buf, bytes);
         return 0;
     }
@@ -85,7 +85,7 @@ static int single_packed_helped(void *state, int root, void *buf, size_t bytes)
 /* Elements with gaps: through the ring chunk by chunk, else packed as a whole. */
 static int run_long_gapped(struct bcast *bcast, struct collx_call *call)
 {
-    const bool tuned = call->bytes >= bcast->single.tuner.least;
+    const bool tuned = call->bytes >= collx_single_least(&bcast->single);
     const unsigned way =
         tuned ? collx_single_begin(&bcast->single, call->bytes) : COLLX_WAY_SEGMENT;
     int error;

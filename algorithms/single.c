@@ -12,18 +12,19 @@ void collx_single_init(struct collx_single *single, struct collx_team *team, voi
                        void *memory, const struct collx_single_setup *setup)
 {
     const bool always = setup->wanted == COLLX_SINGLE_ALWAYS || setup->past == COLLX_SINGLE_ALWAYS;
-    const size_t tried = team->crowded ? COLLX_SINGLE_CROWDED : COLLX_SINGLE_TRIED;
 
-    *single = (struct collx_single){.team = team,
-                                    .name = setup->name,
-                                    .pid = getpid(),
-                                    .wanted = setup->wanted,
-                                    .past = setup->past,
-                                    .rings = rings};
+    *single =
+        (struct collx_single){.team = team,
+                              .name = setup->name,
+                              .pid = getpid(),
+                              .wanted = setup->wanted,
+                              .past = setup->past,
+                              .rings = rings,
+                              .crowded_least = always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_CROWDED};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting, always ? COLLX_SINGLE_LEAST : tried,
-                     setup->ways, setup->name);
+    collx_tuner_init(&single->tuner, team, &single->meeting,
+                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, setup->ways, setup->name);
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)

@@ -104,6 +104,7 @@ struct collx_single {
     int64_t wanted, past; /* the parameters */
     uint64_t call, step;
     uint64_t letters;     /* that we have written */
+    size_t crowded_least; /* bytes from which on the ways are tried in a crowd */
     bool tried;           /* what is possible, and so tuner.allowed, is known */
     unsigned char *rings; /* of the ways through the segment, up to `part` */
     struct collx_meeting meeting;
@@ -127,7 +128,14 @@ struct collx_single_setup {
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
                        void *memory, const struct collx_single_setup *setup);
 
-/* Which way a call of `bytes` bytes goes, at least tuner.least: what the parameters say, else what
+/* Bytes from which on the ways are tried; the same on all ranks.  Whether there is a crowd is not
+ * known yet when this is initialised. */
+static inline size_t collx_single_least(const struct collx_single *single)
+{
+    return single->team->crowded ? single->crowded_least : single->tuner.least;
+}
+
+/* Which way a call of that many bytes goes, or more: what the parameters say, else what
  * has turned out to be fastest; a single copy only where the kernel lets every rank read every
  * other's memory.  The same on all ranks.  Collective; collx_single_end() follows, whichever way it
  * was. */

@@ -131,7 +131,8 @@ struct collx_team {
     const int *node;
     const struct collx_mpi_ops *ops;
     void *ctx;
-    /* How to wait; see algorithms/wait.h. */
+    /* How to wait; see algorithms/wait.h.  Known to all when everything is attached and connected,
+     * not before. */
     int spins;    /* polls before the first sched_yield(); 0 with more ranks than CPUs */
     int pauses;   /* pause instructions between two polls */
     bool crowded; /* more ranks than usable CPUs: others need the CPU that we wait on */

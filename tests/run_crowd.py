@@ -6,6 +6,7 @@ if a waiting rank keeps the CPU, sleeps through what it waits for, or forgets th
 program is tests/programs/crowd.c."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -26,11 +27,13 @@ os.environ.update(OMPI_MCA_hwloc_base_binding_policy="none",
 def job(ranks, reason, how="at once", wrap=(), env=None):
     """Runs the program, which has to give `reason` for the way in which it waits."""
     command = mpi.command(ranks, [program], {"LD_PRELOAD": build / "libcollx.so",
-                                             "COLLX_VERBOSE": 1, **(env or {})})
+                                             "COLLX_VERBOSE": 2, **(env or {})})
     result = run([*wrap, *command]).expect()
     check("good" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
     said = [line for line in result.err.splitlines() if "waiting on MPI_COMM_WORLD: " in line]
     check(len(said) == 1, f"{len(said)} lines say how MPI_COMM_WORLD waits\n{result.err}")
+    # Below a MiB other ways than through the segment are not even tried in a crowd.
+    check(not re.search(r" of \d+ KiB and more", result.err), result.err)
     check(reason in said[0] and said[0].endswith(f": who waits yields {how}"), said[0])
 
 
