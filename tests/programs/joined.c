@@ -1,7 +1,7 @@
 /* Two jobs that become one communicator: this program starts itself once more, under env(1).
  *
- * usage: joined PROGRAM WORD…; the words are for env.  tests/run_order.py runs it.  With JOINED_PAST
- * in its environment, the MPI_Init of the first of the two goes past collx.
+ * usage: joined PROGRAM WORD…; the words are for env.  tests/run_order.py runs it.  With
+ * JOINED_PAST in its environment, the MPI_Init of the first of the two goes past collx.
  */
 #include "tests/programs/check.h"
 
