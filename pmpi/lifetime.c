@@ -52,6 +52,14 @@ bool collx_is_open(void)
     return open;
 }
 
+bool collx_world_is_known(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool known = world == OPEN;
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
 /* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
  * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
 static int world_ends(MPI_Comm comm, int key, void *value, void *extra)

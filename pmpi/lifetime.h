@@ -23,6 +23,10 @@ bool collx_is_open(void);
 void collx_process_keep(void);
 bool collx_process_is_child(void);
 
+/* Whether MPI_COMM_WORLD can be used, and collx will hear of its end: it has come up by collx.
+ * Local. */
+bool collx_world_is_known(void);
+
 /* MPI_Init has gone well, or MPI_Session_init.  Before anything is set up for it.  Local. */
 void collx_world_begun(void);
 void collx_session_begun(void);

@@ -80,13 +80,14 @@ static void begin(struct opening *opening, struct told *told)
         opening->net->comm = MPI_COMM_NULL;
         opening->net->win = MPI_WIN_NULL;
     }
-    /* A window lasts until MPI_COMM_WORLD ends, with which all end in the same order.  A session's
-     * communicator may go on after that, and MPI does not tell which one is a session's. */
-    const bool lasts = collx_world_up() && !atomic_load(&collx_sessions);
+    /* A window lasts until MPI_COMM_WORLD ends, with which all end in the same order, if we hear of
+     * that.  A session's communicator may go on after it, and MPI does not tell which one is a
+     * session's. */
+    const bool lasts = collx_world_is_known() && !atomic_load(&collx_sessions);
     if (!lasts)
-        snprintf(
-            opening->why, opening->why_size,
-            "windows need MPI_COMM_WORLD, and that no session is open; over=p2p needs neither");
+        snprintf(opening->why, opening->why_size,
+                 "windows need MPI_COMM_WORLD, whose MPI_Init has not gone past collx, and that no "
+                 "session is open; over=p2p needs neither");
     told->none = collx_messages_open(opening->comm) || !lasts || (leads && !opening->net);
     if (comm->rank == opening->leaders[0])
         told->id = collx_job_unique();

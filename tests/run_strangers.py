@@ -70,7 +70,7 @@ def mpi_library():
     return Path(found[2])
 
 
-def python_job(folder, library, initialiser, first="", preload=collx):
+def python_job(folder, library, initialiser, first="", preload=collx, env=None):
     """Two ranks of a program that loads a library with all its functions itself, traced to
     folder/trace; `initialiser`: whose MPI_Init it calls, that of the `library` or of the `process`;
     `first`: what it does before."""
@@ -91,7 +91,7 @@ print("good")
 """)
     return good(mpi.run(2, ["/usr/bin/python3", program],
                         {"LD_PRELOAD": preload, "COLLX_TRACE": folder / "trace",
-                         "COLLX_AT_ONCE": "on"}, cwd=build))
+                         "COLLX_AT_ONCE": "on", **(env or {})}, cwd=build))
 
 
 def from_python(folder, *rest, **more):
@@ -124,6 +124,15 @@ def init_past_collx(folder):
     check(report.code == 0, report.err)
 
 
+def windows_past_collx(folder):
+    """Nobody would tell when they have to go."""
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - use: [nx(over=rma), pmpi]\n")
+    report = from_python(folder, mpi_library(), "library",
+                         env={"COLLX_POLICY": policy, "COLLX_NODE_SIZE": 1})
+    check(report.calls(route="pmpi") == 2 * 50, f"{report.json['rows']}")
+
+
 def relative_library(folder):
     """What lies beside libcollx.so is found, wherever the program has gone meanwhile."""
     calls = from_python(folder, mpi_library(), "process", "import os; os.chdir('/')",
@@ -143,6 +152,7 @@ main([
     ("no adapter", no_adapter),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
+    ("MPI_Init goes past collx, and there would be windows", windows_past_collx),
     {"openmpi": ("another Open MPI than the adapter's", another_open_mpi),
      "mpich": ("an MPI library of another name", another_name)}[mpi_name],
 ])
