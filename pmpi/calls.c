@@ -1,6 +1,7 @@
 #include "pmpi/calls.h"
 
 #include "pmpi/lifetime.h"
+#include "pmpi/select.h"
 #include "pmpi/trace.h"
 #include "pmpi/types.h"
 #include "trace/recorder.h"
@@ -216,7 +217,7 @@ static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_ca
     struct collx_comm *comm = slot->state;
 
     /* One rank alone may have got it wrong, and would wait for the others here. */
-    if (collx_call_is_wrong(comm, kind, call)) {
+    if (collx_call_is_wrong(comm, kind, call) || !collx_select_understands(kind, call)) {
         call->route = 0;
         call->reason = COLLX_REASON_BAD_ARGUMENT;
         return collx_call_mpi(kind, call);

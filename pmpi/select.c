@@ -262,22 +262,31 @@ static inline bool find_operand(struct collx_call *call, bool predefined)
     return true;
 }
 
+/* Likewise, of an Allreduce; NULL: MPI does not take it. */
+static inline const struct collx_datatype *describe_allreduce(struct collx_call *call,
+                                                              struct room *room)
+{
+    const struct collx_datatype *type = describe(call, room);
+
+    if (!type)
+        return NULL;
+    call->op_kind = collx_op_kind((MPI_Op)call->op);
+    /* Only an operation of the user's own may be used on any type. */
+    if (call->op_kind != COLLX_OP_USER) {
+        if (type == &room->type ? !is_of_kind(call, &room->type)
+                                : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
+            return NULL;
+    }
+    return find_operand(call, type != &room->type) ? type : NULL;
+}
+
 static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *selection,
                                                        struct collx_call *call)
 {
     struct room room;
-    const struct collx_datatype *type = describe(call, &room);
+    const struct collx_datatype *type = describe_allreduce(call, &room);
 
     if (!type)
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    call->op_kind = collx_op_kind((MPI_Op)call->op);
-    /* Only an operation of the user's own may be used on any type. */
-    if (call->op_kind != COLLX_OP_USER) {
-        if (type == &room.type ? !is_of_kind(call, &room.type)
-                               : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
-            return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    }
-    if (!find_operand(call, type != &room.type))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return choose(selection, COLLX_ALLREDUCE, call,
@@ -295,6 +304,17 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     if (!find_operand(call, true))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     return run_way(selection, selection->last.way, call);
+}
+
+bool collx_select_understands(enum collx_kind kind, const struct collx_call *call)
+{
+    struct collx_call described = *call;
+    struct room room;
+
+    return kind == COLLX_BARRIER ||
+           (call->rbuf != MPI_IN_PLACE &&
+            (kind == COLLX_BCAST ? describe(&described, &room)
+                                 : describe_allreduce(&described, &room)) != NULL);
 }
 
 static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,

@@ -16,4 +16,8 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
 /* Put what was made ready into the communicator's slot.  Cannot fail. */
 void collx_select_install(struct collx_comm *comm, enum collx_kind kind);
 
+/* Whether MPI will take the call, as far as its arguments tell; else it is to report what is wrong.
+ * A call on any communicator, also before it has routes.  Local. */
+bool collx_select_understands(enum collx_kind kind, const struct collx_call *call);
+
 #endif

@@ -61,17 +61,29 @@ static void lonely_error(void)
  * before their first call. */
 static void lonely_error_first(void)
 {
+    MPI_Datatype uncommitted;
     MPI_Comm comm;
-    int value = 0;
+    int value = 0, all = 0, both[2] = {0};
 
     start();
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    if (rank == 0)
-        CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
-    MPI_Barrier(MPI_COMM_WORLD);
-    rounds(comm, 50);
-    MPI_Comm_free(&comm);
+    MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        if (rank == 0 && i == 0)
+            CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+        if (rank == 0 && i == 1)
+            CHECK(MPI_Bcast(both, 1, uncommitted, 0, comm) != MPI_SUCCESS);
+        if (rank == 0 && i == 2)
+            CHECK(MPI_Allreduce(&value, &all, 1, MPI_INT, MPI_MAXLOC, comm) != MPI_SUCCESS);
+        if (rank == 0 && i == 3)
+            CHECK(MPI_Allreduce(both, both, 2, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS);
+        MPI_Barrier(MPI_COMM_WORLD);
+        rounds(comm, 50);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Type_free(&uncommitted);
     finish();
 }
 
