@@ -1,6 +1,7 @@
 #include "pmpi/calls.h"
 
 #include "pmpi/lifetime.h"
+#include "pmpi/progress.h"
 #include "pmpi/select.h"
 #include "pmpi/trace.h"
 #include "pmpi/types.h"
@@ -211,13 +212,22 @@ static inline __attribute__((always_inline)) int warm(enum collx_kind kind, stru
     return error;
 }
 
+/* What takes asking MPI, for which there has to be a communicator of ours; where there is none the
+ * setup says so to all.  Of nothing MPI may well not look at the type. */
+static bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
+                       const struct collx_call *call)
+{
+    return kind != COLLX_BARRIER && call->count && !collx_self_init(comm->comm) &&
+           !collx_select_understands(kind, call);
+}
+
 /* Where not even the first calls may go to the MPI library. */
 static int set_up(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
 
     /* One rank alone may have got it wrong, and would wait for the others here. */
-    if (collx_call_is_wrong(comm, kind, call) || !collx_select_understands(kind, call)) {
+    if (collx_call_is_wrong(comm, kind, call) || is_refused(comm, kind, call)) {
         call->route = 0;
         call->reason = COLLX_REASON_BAD_ARGUMENT;
         return collx_call_mpi(kind, call);
