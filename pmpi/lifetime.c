@@ -17,7 +17,10 @@ static _Atomic pid_t process;
 
 void collx_process_keep(void)
 {
-    atomic_store_explicit(&process, getpid(), memory_order_relaxed);
+    pid_t none = 0;
+
+    atomic_compare_exchange_strong_explicit(&process, &none, getpid(), memory_order_relaxed,
+                                            memory_order_relaxed);
 }
 
 bool collx_process_is_child(void)
