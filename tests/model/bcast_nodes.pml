@@ -276,7 +276,8 @@ init {
             :: else
             fi;
             /* Those that do not lead are alike: the first of them that is a root is rank 1. */
-            root[i] = (is_own(any) && any > 1 && !another -> 1 : any);
+            any = (is_own(any) && any > 1 && !another -> 1 : any);
+            root[i] = any;
             another = another || (is_own(any) && any > 0);
             if
             :: i < PIECES

@@ -1,4 +1,4 @@
-/* Counts how often the ranks ask each other whether a communicator is worth a setup.  Loaded like
+/* Counts how often rank 0 tells the others whether a communicator is worth a setup.  Loaded like
  * wide_integers.c. */
 #include <dlfcn.h>
 #include <mpi.h>

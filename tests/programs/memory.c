@@ -165,8 +165,8 @@ static void again_on_nodes(int count)
     CHECK(one_by_one(count, true) == 2);
 }
 
-/* How much memory the kernel has for the segments of all ranks, in bytes; at rank 0.  Needs root to
- * look. */
+/* How much memory the kernel has for the segments of all ranks, in bytes; at rank 0.  0: not
+ * everybody may look. */
 static unsigned long memory_taken(void)
 {
     enum { MOST = 64 };
@@ -182,9 +182,13 @@ static unsigned long memory_taken(void)
     for (int count = 0; fgets(line, sizeof line, maps);) {
         if (!strstr(line, "/memfd:collx"))
             continue;
-        CHECK(count < MOST && sscanf(line, "%30s", path + strlen("/proc/self/map_files/")) == 1 &&
-              !stat(path, &status));
-        own[count++] = (struct segment){status.st_ino, (unsigned long)status.st_blocks * 512};
+        CHECK(count < MOST && sscanf(line, "%30s", path + strlen("/proc/self/map_files/")) == 1);
+        if (stat(path, &status))
+            break;
+        const bool known =
+            count && own[count - 1].file == status.st_ino; /* on several NUMA nodes */
+        if (!known)
+            own[count++] = (struct segment){status.st_ino, (unsigned long)status.st_blocks * 512};
     }
     fclose(maps);
     MPI_Gather(own, 2 * MOST, MPI_UNSIGNED_LONG, all, 2 * MOST, MPI_UNSIGNED_LONG, 0,
@@ -205,10 +209,6 @@ static void fewer(int count)
     MPI_Comm group, comm[8];
 
     CHECK(count <= 8);
-    if (geteuid()) {
-        printf("skip\n");
-        return;
-    }
     for (int first = 0; first < size - 1; first++) {
         MPI_Comm_split(MPI_COMM_WORLD, rank < first ? MPI_UNDEFINED : 0, rank, &group);
         for (int i = 0; i < count && rank >= first; i++) {
@@ -221,7 +221,10 @@ static void fewer(int count)
         if (rank >= first)
             MPI_Comm_free(&group);
         MPI_Barrier(MPI_COMM_WORLD);
-        CHECK(memory_taken() <= strtoul(getenv("COLLX_MEMORY"), NULL, 10));
+        const unsigned long taken = memory_taken();
+        CHECK(taken <= strtoul(getenv("COLLX_MEMORY"), NULL, 10));
+        if (rank == 0 && !taken)
+            printf("skip\n");
     }
 }
 
@@ -308,8 +311,8 @@ static void brief(int count)
     barriers(comm, 15 + 100);
 }
 
-/* How often the ranks ask each other about communicators, of few calls or of long ones among them:
- * only where one of them may know more of it than another. */
+/* How often rank 0 speaks for communicators, of few calls or of long ones among them: only where
+ * one rank may know more of it than another. */
 static void asks(int count)
 {
     enum { CALLS = 300, MANY = 64 };
