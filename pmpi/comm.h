@@ -14,15 +14,16 @@
 
 /* Routed calls until a communicator is set up, which takes as long as thousands of small calls of
  * two ranks gain.  All ranks count calls alike, so of them nobody has to be asked; of how much has
- * passed they have to be, since what it was may be described so that a rank cannot tell.  No clock
- * has a say in any of this: the MPI library combines in another order than collx, and the call from
- * which on that changes has to be the same in every run. */
+ * passed one speaks for all, since what it was may be described so that a rank cannot tell.  No
+ * clock has a say in any of this: the MPI library combines in another order than collx, and the
+ * call from which on that changes has to be the same in every run. */
 enum {
     /* After so many of two ranks; of more, which gain more by it, of half as many calls for twice
      * the ranks. */
     COLLX_WARMUP_CALLS = 4096,
-    /* After so many its ranks ask each other whether so many bytes have passed, as one of them
-     * knows, if any can have; and then after so many times as many calls. */
+    /* After so many calls rank 0 tells whether so many bytes have passed, as far as it knows, if
+     * any can have; and then after so many times as many calls.  Ranks that have not met in
+     * MPI_Init ask each other. */
     COLLX_WARMUP_EARLY = 16,
     COLLX_WARMUP_BYTES = 1 << 20,
     COLLX_WARMUP_COUNT = 64, /* fewer elements do not come to that, and are not looked at */
