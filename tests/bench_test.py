@@ -222,17 +222,21 @@ def lives_are_a_table(folder):
         raise Skip("the machine was in no known state in any round of some")
 
 
+def refused(result, why):
+    """There is no table; MPICH's launcher may have a word of its own."""
+    check(result.code != 0 and why in result.err
+          and not re.search(r"^(us|barrier|bcast|allreduce)\b", result.out, re.M), result.out + result.err)
+
+
 def lives_need_collx(folder):
-    result = mpi.run(1, [bench, "--life=1", "--sizes=8..8"])
-    check(result.code != 0 and "collx is not there" in result.err and not result.out, result.out + result.err)
+    refused(mpi.run(1, [bench, "--life=1", "--sizes=8..8"]), "collx is not there")
 
 
 def overhead_needs_collx(folder):
     without = mpi.run(1, [bench, "--overhead", "--sizes=8..8"])
     switched_off = mpi.mpirun(library, 1, [bench, "--overhead", "--sizes=8..8"], env={"COLLX_ENABLE": "off"})
     for result in (without, switched_off):
-        check(result.code != 0 and "collx is not there" in result.err and not result.out,
-              result.out + result.err)
+        refused(result, "collx is not there")
 
 
 def collx_may_be_switched_off(folder):
