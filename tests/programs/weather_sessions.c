@@ -160,8 +160,9 @@ static void *rounds_of_another_thread(void *comm)
     return NULL;
 }
 
-/* And one that is, on some ranks before MPI_COMM_WORLD comes up and on another after that. */
-static void session_used_meanwhile(void)
+/* MPI_COMM_WORLD comes up, on rank 0 and on the others after so many microseconds, while another
+ * thread uses a session's communicator. */
+static void come_up_beside(void *(*use)(void *), unsigned first, unsigned others)
 {
     MPI_Session session;
     MPI_Comm comm;
@@ -170,12 +171,18 @@ static void session_used_meanwhile(void)
 
     open_session_with_threads(&session);
     comm = comm_of(session, "collx");
-    CHECK(!pthread_create(&other, NULL, rounds_of_another_thread, &comm));
-    usleep(500000);
+    CHECK(!pthread_create(&other, NULL, use, &comm));
+    usleep(rank == 0 ? first : others);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     CHECK(!pthread_join(other, NULL));
     finish();
     close_session(&session, &comm);
+}
+
+/* One that is used on some ranks before MPI_COMM_WORLD comes up and on another after that. */
+static void session_used_meanwhile(void)
+{
+    come_up_beside(rounds_of_another_thread, 500000, 500000);
 }
 
 static void *bcasts_of_another_thread(void *comm)
@@ -193,19 +200,7 @@ static void *bcasts_of_another_thread(void *comm)
  * MPI_COMM_WORLD comes up there, on the others before that. */
 static void session_asks_meanwhile(void)
 {
-    MPI_Session session;
-    MPI_Comm comm;
-    pthread_t other;
-    int provided;
-
-    open_session_with_threads(&session);
-    comm = comm_of(session, "collx");
-    CHECK(!pthread_create(&other, NULL, bcasts_of_another_thread, &comm));
-    usleep(rank == 0 ? 200000 : 1200000);
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-    CHECK(!pthread_join(other, NULL));
-    finish();
-    close_session(&session, &comm);
+    come_up_beside(bcasts_of_another_thread, 200000, 1200000);
 }
 
 /* Rank 0 alone has one when MPI_COMM_WORLD comes up. */
