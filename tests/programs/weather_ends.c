@@ -205,7 +205,8 @@ static void with_windows_and_files(void)
             MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, comm, &window);
             MPI_Win_free(&window);
         } else {
-            MPI_File_open(comm, "file", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+            MPI_File_open(comm, "file", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                          MPI_INFO_NULL, &file);
             MPI_File_close(&file);
         }
         /* One has the handle that theirs had, and not its ranks. */
