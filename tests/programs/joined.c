@@ -5,6 +5,7 @@
  */
 #include "tests/programs/check.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 /* More than it takes until a communicator is set up. */
@@ -28,13 +29,28 @@ static int start(const char *program, char **words, int count, MPI_Comm *other)
     return !error;
 }
 
+/* By asking the MPI library itself, as some languages do. */
+static void init_past_collx(int *argc, char ***argv)
+{
+#ifdef OPEN_MPI
+    void *library = dlopen("libmpi.so.40", RTLD_NOLOAD | RTLD_NOW);
+#else
+    void *library = dlopen("libmpich.so.12", RTLD_NOLOAD | RTLD_NOW);
+#endif
+    int (*init)(int *, char ***);
+
+    CHECK(library);
+    init = (int (*)(int *, char ***))dlsym(library, "MPI_Init");
+    CHECK(init && !init(argc, argv));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm other, all;
     int rank, sum, is_first;
 
     if (argc > 1 && getenv("JOINED_PAST"))
-        PMPI_Init(&argc, &argv);
+        init_past_collx(&argc, &argv);
     else
         MPI_Init(&argc, &argv);
     MPI_Comm_get_parent(&other);
