@@ -13,14 +13,12 @@ void collx_single_init(struct collx_single *single, struct collx_team *team, voi
 {
     const bool always = setup->wanted == COLLX_SINGLE_ALWAYS || setup->past == COLLX_SINGLE_ALWAYS;
 
-    *single =
-        (struct collx_single){.team = team,
-                              .name = setup->name,
-                              .pid = getpid(),
-                              .wanted = setup->wanted,
-                              .past = setup->past,
-                              .rings = rings,
-                              .crowded_least = always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_CROWDED};
+    *single = (struct collx_single){.team = team,
+                                    .name = setup->name,
+                                    .pid = getpid(),
+                                    .wanted = setup->wanted,
+                                    .past = setup->past,
+                                    .rings = rings};
     collx_meeting_init(&single->meeting, memory);
     single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
     collx_tuner_init(&single->tuner, team, &single->meeting,

@@ -104,7 +104,6 @@ struct collx_single {
     int64_t wanted, past; /* the parameters */
     uint64_t call, step;
     uint64_t letters;     /* that we have written */
-    size_t crowded_least; /* bytes from which on the ways are tried in a crowd */
     bool tried;           /* what is possible, and so tuner.allowed, is known */
     unsigned char *rings; /* of the ways through the segment, up to `part` */
     struct collx_meeting meeting;
@@ -128,11 +127,13 @@ struct collx_single_setup {
 void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
                        void *memory, const struct collx_single_setup *setup);
 
-/* Bytes from which on the ways are tried; the same on all ranks.  Whether there is a crowd is not
- * known yet when this is initialised. */
+/* Bytes from which on the ways are tried; the same on all ranks.  In a crowd they are more, unless
+ * the parameters demand less.  Whether there is one is not known yet when this is initialised. */
 static inline size_t collx_single_least(const struct collx_single *single)
 {
-    return single->team->crowded ? single->crowded_least : single->tuner.least;
+    const size_t least = single->tuner.least;
+
+    return single->team->crowded && least == COLLX_SINGLE_TRIED ? COLLX_SINGLE_CROWDED : least;
 }
 
 /* Which way a call of that many bytes goes, or more: what the parameters say, else what
