@@ -109,34 +109,32 @@ LD_PRELOAD={collx} exec {program} come-and-go 10
         check(calls == (20 if there == 0 else 0), f"{calls} calls of 20 were routed")
 
 
+def join(own, other, timeout):
+    """Two jobs that become one communicator; what env has to set for each of them."""
+    joined = build / "tests" / "programs" / f"joined-{mpi_name}"
+    if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
+        raise Skip("this MPI library cannot bring two jobs together here, without collx either")
+    preload = f"LD_PRELOAD={collx}"
+    result = run(mpi.command(1, ["env", preload, *own, joined, joined, preload, *other]),
+                 timeout=timeout).expect()
+    if "skip\n" in result.out:
+        raise Skip("this MPI library cannot start another job here")
+    check("good" in result.out, result.out + result.err)
+
+
 def jobs_that_join(folder):
     """One job's policy demands an order, which would be set up before the first call; the other one
     knows nothing of that."""
     policy = folder / "policy.yaml"
     policy.write_text(DEMAND.format(use="shm, pmpi"))
-    joined = build / "tests" / "programs" / f"joined-{mpi_name}"
-    demand = f"COLLX_POLICY={policy}"
-    if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
-        raise Skip("this MPI library cannot bring two jobs together here, without collx either")
-    for own, other in ((demand, "COLLX_POLICY="), ("COLLX_POLICY=", demand)):
-        result = run(mpi.command(1, ["env", f"LD_PRELOAD={collx}", own, joined, joined,
-                                     f"LD_PRELOAD={collx}", other]), timeout=60).expect()
-        if "skip\n" in result.out:
-            raise Skip("this MPI library cannot start another job here")
-        check("good" in result.out, result.out + result.err)
+    demand, nothing = [f"COLLX_POLICY={policy}"], ["COLLX_POLICY="]
+    join(demand, nothing, timeout=60)
+    join(nothing, demand, timeout=60)
 
 
 def one_past_collx(folder):
     """What one process does not know of its own job does not make it take another for it."""
-    joined = build / "tests" / "programs" / f"joined-{mpi_name}"
-    if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
-        raise Skip("this MPI library cannot bring two jobs together here, without collx either")
-    preload = f"LD_PRELOAD={collx}"
-    result = run(mpi.command(1, ["env", preload, "JOINED_PAST=1", joined, joined, preload]),
-                 timeout=30).expect()
-    if "skip\n" in result.out:
-        raise Skip("this MPI library cannot start another job here")
-    check("good" in result.out, result.out + result.err)
+    join(["JOINED_PAST=1"], [], timeout=30)
 
 
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
