@@ -44,8 +44,7 @@ void collx_segment_opened(struct collx_comm *comm);
 
 /* Local, without an MPI call; also where there is none. */
 void collx_segment_close(struct collx_comm *comm);
-/* Likewise, of a communicator that all ranks have set up: the next one may have it.  Also in a
- * child that a program has forked, which has not got it. */
+/* Likewise, of a communicator that all ranks have set up: the next one may have it. */
 void collx_segment_keep(struct collx_comm *comm);
 /* Nobody will.  Local. */
 void collx_segments_finish(void);

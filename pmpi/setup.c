@@ -15,7 +15,7 @@
  *      way of the segment, that is the one which needs most of it; where something else was, all
  *      that need one.  Nothing is refused where a rank has not got what its leader found from
  *      before any more: they make a new one.  If nothing went wrong, algorithms that have to do
- * something together do it, and everybody hears again.
+ *      something together do it, and everybody hears again.
  *   6. The slots are filled, which cannot fail.
  *
  * So the ranks go through the same collectives, and afterwards all decide alike.  What 4 and 5 do
