@@ -64,10 +64,19 @@ bool collx_world_is_known(void)
 }
 
 /* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
- * libraries do their last collectives in such callbacks.  Ours was there before theirs. */
+ * libraries do their last collectives in such callbacks.  Ours was there before theirs.
+ *
+ * One that fails keeps MPI from calling those that were there before it, on that rank alone.  Open
+ * MPI goes on with what hangs on MPI_COMM_WORLD nevertheless, where each rank must be as far as the
+ * others: there ours is the latest, and comes first. */
 static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
+    pthread_mutex_lock(&lock);
+    const bool over = world != OPEN;
+    pthread_mutex_unlock(&lock);
+    if (over)
+        return MPI_SUCCESS;
     collx_messages_end(true);
     collx_rma_end();
     pthread_mutex_lock(&lock);
@@ -80,16 +89,21 @@ static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-void collx_world_begun(void)
+static void hang_end_on(MPI_Comm comm)
 {
     int key;
 
+    if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
+        pmpi.Comm_set_attr(comm, key, NULL);
+}
+
+void collx_world_begun(void)
+{
     collx_world_keep();
     pthread_mutex_lock(&lock);
     world = OPEN;
     pthread_mutex_unlock(&lock);
-    if (!pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, world_ends, &key, NULL))
-        pmpi.Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    hang_end_on(MPI_COMM_SELF);
 }
 
 void collx_session_begun(void)
@@ -104,7 +118,10 @@ void collx_world_ending(void)
     own++;
     pthread_mutex_lock(&lock);
     ending++;
+    const bool open = world == OPEN;
     pthread_mutex_unlock(&lock);
+    if (open)
+        hang_end_on(MPI_COMM_WORLD);
 }
 
 /* Counted down before it ends: of two that end at a time one is the last, and what begins

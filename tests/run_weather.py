@@ -289,6 +289,12 @@ def too_short(folder):
         good(job("in-place", env)).expect_quiet()
 
 
+def on_world_after_failure(folder):
+    if job("on-world-after-failure", with_collx=False).code:
+        raise Skip("this MPI library does not get there, without collx either")
+    good(job("on-world-after-failure")).expect_quiet()
+
+
 def communicators(folder):
     def growth(result):
         return {name: int(value) for name, value in
@@ -434,6 +440,8 @@ main([
     ("MPI_Comm_free fails", simple("free-fails")),
     ("collectives inside the MPI_Comm_free that an MPI_Comm_free calls", simple("in-nested-free")),
     ("collectives that hang on MPI_COMM_WORLD", simple("on-world")),
+    ("collectives that hang on MPI_COMM_WORLD, when what hung on MPI_COMM_SELF has failed",
+     on_world_after_failure),
     ("types that come and go", simple("types-that-come-and-go")),
     ("types that a program keeps", simple("types-that-stay", env={"COLLX_AT_ONCE": "on"})),
     ("types within types", simple("nested-types")),

@@ -349,15 +349,39 @@ static int late_barrier(MPI_Comm comm, int key, void *value, void *extra)
 }
 
 /* MPI calls that in MPI_Finalize, when it has deleted all that hangs on MPI_COMM_SELF. */
-static void on_world(void)
+static void end_with_barrier_on_world(void)
 {
     int key;
 
-    start();
     rounds(MPI_COMM_WORLD, 5000);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_barrier, &key, NULL);
     MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
     finish();
+}
+
+static void on_world(void)
+{
+    start();
+    end_with_barrier_on_world();
+}
+
+static int failing(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return MPI_ERR_OTHER;
+}
+
+/* And when a callback on MPI_COMM_SELF has failed, on one rank. */
+static void on_world_after_failure(void)
+{
+    int key;
+
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, failing, &key, NULL);
+    if (rank == 1)
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    end_with_barrier_on_world();
 }
 
 const struct weather weather_ends[] = {
@@ -375,5 +399,6 @@ const struct weather weather_ends[] = {
     {"free-fails", free_fails},
     {"in-nested-free", in_nested_free},
     {"on-world", on_world},
+    {"on-world-after-failure", on_world_after_failure},
     {0},
 };
