@@ -88,7 +88,7 @@ static void print_row(FILE *out, const struct collx_summary *summary, const stru
 {
     number(out, row->calls);
     number(out, row->time_ns);
-    ratio(out, row->time_ns, summary->run_ns);
+    ratio(out, row->time_ns, summary->seen_ns);
     number(out, row->durations.min);
     number(out, collx_histogram_quantile(&row->durations, 0.5));
     number(out, collx_histogram_quantile(&row->durations, 0.99));

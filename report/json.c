@@ -51,7 +51,7 @@ static json_t *pack_run(const struct collx_summary *summary)
                      "nodes", (int)summary->nodes, "begun_ns", integer(header->start_realtime_ns),
                      "duration_ns", integer(longest), "calls", integer(summary->calls), "time_ns",
                      integer(summary->time_ns), "run_share",
-                     ratio(summary->time_ns, summary->run_ns), "matched_calls",
+                     ratio(summary->time_ns, summary->seen_ns), "matched_calls",
                      integer(summary->matched), "wait_ns", integer(summary->wait_ns), "wait_share",
                      ratio(summary->wait_ns, summary->matched_ns));
 }
@@ -60,13 +60,13 @@ static json_t *pack_rank(const struct collx_rank *rank)
 {
     const struct collx_trace_header *header = &rank->trace->header;
 
-    return json_pack("{s:i, s:o, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
+    return json_pack("{s:i, s:o, s:i, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
                      rank->number, "host", text(header->host), "pid", (int)header->pid, "run_ns",
-                     integer(rank->run_ns), "complete", header->end_ns && !header->dropped,
-                     "dropped", integer(header->dropped), "calls", integer(rank->calls), "time_ns",
-                     integer(rank->time_ns), "run_share", ratio(rank->time_ns, rank->run_ns),
-                     "matched_calls", integer(rank->matched), "wait_ns", integer(rank->wait_ns),
-                     "last_count", integer(rank->last));
+                     integer(rank->run_ns), "seen_ns", integer(rank->seen_ns), "complete",
+                     header->end_ns && !header->dropped, "dropped", integer(header->dropped),
+                     "calls", integer(rank->calls), "time_ns", integer(rank->time_ns), "run_share",
+                     ratio(rank->time_ns, rank->seen_ns), "matched_calls", integer(rank->matched),
+                     "wait_ns", integer(rank->wait_ns), "last_count", integer(rank->last));
 }
 
 static int set_key(json_t *to, const struct collx_summary *summary, struct collx_symbols *symbols,
@@ -113,7 +113,7 @@ static json_t *pack_row(const struct collx_summary *summary, struct collx_symbol
     json_t *figures =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:i}", "calls",
                   integer(row->calls), "time_ns", integer(row->time_ns), "run_share",
-                  ratio(row->time_ns, summary->run_ns), "min_ns", integer(row->durations.min),
+                  ratio(row->time_ns, summary->seen_ns), "min_ns", integer(row->durations.min),
                   "median_ns", integer(collx_histogram_quantile(&row->durations, 0.5)), "p99_ns",
                   integer(collx_histogram_quantile(&row->durations, 0.99)), "max_ns",
                   integer(row->durations.max), "ranks", (int)row->ranks, "imbalance",

@@ -509,7 +509,8 @@ int collx_load(struct collx_summary *summary, const char *path,
         summary->ranks[i].number =
             trace->header.world_rank >= 0 ? trace->header.world_rank : number++;
         summary->ranks[i].run_ns = collx_trace_end_ns(trace) - trace->header.start_ns;
-        summary->run_ns += summary->ranks[i].run_ns;
+        summary->ranks[i].seen_ns = collx_trace_seen_ns(trace) - trace->header.start_ns;
+        summary->seen_ns += summary->ranks[i].seen_ns;
         error = number_comms(collector, i);
         if (!error)
             error = number_sites(summary, file);

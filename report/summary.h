@@ -52,7 +52,9 @@ struct collx_report_module {
 struct collx_rank {
     const struct collx_trace *trace; /* for its header */
     int number;                      /* world rank, or counted where there is none */
-    uint64_t run_ns, calls, time_ns, wait_ns, matched, last;
+    uint64_t run_ns;
+    uint64_t seen_ns; /* of that, until the last event where those that follow are missing */
+    uint64_t calls, time_ns, wait_ns, matched, last;
 };
 
 struct collx_summary {
@@ -65,8 +67,8 @@ struct collx_summary {
     uint32_t comms_count, sites_count, modules_count, routes_count;
 
     uint64_t job;
-    uint32_t nodes;  /* how many clocks: ranks of different ones are compared by CLOCK_REALTIME */
-    uint64_t run_ns; /* of all ranks together */
+    uint32_t nodes;   /* how many clocks: ranks of different ones are compared by CLOCK_REALTIME */
+    uint64_t seen_ns; /* of all ranks together, as of each */
     uint64_t calls, time_ns;
     uint64_t matched;             /* how many of the calls were found on all ranks, for the waits */
     uint64_t wait_ns, matched_ns; /* of the matched calls: waiting, and all time */

@@ -108,7 +108,7 @@ static void add_row(struct collx_table *table, const struct collx_summary *summa
     const struct collx_key *key = &row->key;
     char text[COLLX_TABLE_CELL];
 
-    collx_table_cell(table, "%s", share(text, row->time_ns, summary->run_ns));
+    collx_table_cell(table, "%s", share(text, row->time_ns, summary->seen_ns));
     collx_table_cell(table, "%s", duration(text, (double)row->time_ns));
     collx_table_cell(table, "%s", amount(text, row->calls));
     collx_table_cell(table, "%s", duration(text, (double)row->durations.min));
@@ -182,10 +182,22 @@ static int print_rows(FILE *out, const struct collx_summary *summary, struct col
     return error;
 }
 
+/* The rank of whose run least is known. */
+static const struct collx_rank *least_seen(const struct collx_summary *summary)
+{
+    const struct collx_rank *least = summary->ranks;
+
+    for (uint32_t i = 1; i < summary->ranks_count; i++)
+        if (percent(summary->ranks[i].seen_ns, summary->ranks[i].run_ns) <
+            percent(least->seen_ns, least->run_ns))
+            least = &summary->ranks[i];
+    return least;
+}
+
 static void print_overview(FILE *out, const struct collx_summary *summary)
 {
     const struct collx_trace_header *header = &summary->ranks[0].trace->header;
-    const struct collx_rank *worst = summary->ranks;
+    const struct collx_rank *worst = summary->ranks, *least = least_seen(summary);
     time_t start = (time_t)(header->start_realtime_ns / 1000000000u);
     char when[64] = "", text[SHORT];
     uint64_t longest = 0;
@@ -193,7 +205,7 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
 
     for (uint32_t i = 0; i < summary->ranks_count; i++) {
         const struct collx_rank *rank = &summary->ranks[i];
-        if (percent(rank->time_ns, rank->run_ns) > percent(worst->time_ns, worst->run_ns))
+        if (percent(rank->time_ns, rank->seen_ns) > percent(worst->time_ns, worst->seen_ns))
             worst = rank;
         longest = rank->run_ns > longest ? rank->run_ns : longest;
     }
@@ -210,11 +222,17 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
             header->mpi, mpi ? ", " : "", header->release, when);
     fprintf(out, "  %s from MPI_Init to the end", duration(text, (double)longest));
     fprintf(out, "; %.1f%% of the run time in %llu collective calls",
-            percent(summary->time_ns, summary->run_ns), (unsigned long long)summary->calls);
+            percent(summary->time_ns, summary->seen_ns), (unsigned long long)summary->calls);
     if (summary->ranks_count > 1)
         fprintf(out, ", most on rank %d: %.1f%%", worst->number,
-                percent(worst->time_ns, worst->run_ns));
+                percent(worst->time_ns, worst->seen_ns));
     putc('\n', out);
+    if (least->seen_ns < least->run_ns) {
+        fprintf(out, "  events are missing, on rank %d after %s", least->number,
+                duration(text, (double)least->seen_ns));
+        fprintf(out, " of %s (see the notes): all shares are of the time before that\n",
+                duration(text, (double)least->run_ns));
+    }
     if (summary->matched)
         fprintf(out,
                 "  %.0f%% of the time in collectives was waiting for the last rank to arrive%s\n",
@@ -257,9 +275,9 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
         collx_table_cell(&table, "%d", rank->number);
         collx_table_cell(&table, "%s", duration(text, (double)rank->run_ns));
         collx_table_cell(&table, "%s", duration(text, (double)rank->time_ns));
-        collx_table_cell(&table, "%s", share(text, rank->time_ns, rank->run_ns));
+        collx_table_cell(&table, "%s", share(text, rank->time_ns, rank->seen_ns));
         collx_table_cell(&table, "%s", amount(text, rank->calls));
-        collx_table_cell(&table, "%s", share(text, rank->wait_ns, rank->run_ns));
+        collx_table_cell(&table, "%s", share(text, rank->wait_ns, rank->seen_ns));
         collx_table_cell(&table, "%s", share(text, rank->last, rank->matched));
         collx_table_cell(&table, "%s", rank->trace->header.host);
     }
@@ -375,10 +393,11 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
                  "itself, which a faster route shortens.",
                  wait);
     length = (int)strlen(text);
-    if (percent(summary->time_ns, summary->run_ns) < 2)
+    const struct collx_rank *least = least_seen(summary);
+    if (percent(summary->time_ns, summary->seen_ns) < 2 && least->seen_ns == least->run_ns)
         snprintf(text + length, sizeof text - (size_t)length,
                  " All collectives together take %.1f%% of the run time: there is little to win.",
-                 percent(summary->time_ns, summary->run_ns));
+                 percent(summary->time_ns, summary->seen_ns));
     print_paragraph(out, text);
     collx_rows_destroy(rows, count);
     return 0;

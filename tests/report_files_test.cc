@@ -26,6 +26,49 @@ TEST(Report, KilledJob)
         << run.out;
 }
 
+// As if no more had fitted into rank 1's trace.
+void leave_out(const TraceFolder &folder, uint64_t dropped)
+{
+    collx_trace_header header;
+    int fd = open(folder.file(1).c_str(), O_RDWR);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(pread(fd, &header, sizeof header, 0), (ssize_t)sizeof header);
+    header.dropped = dropped;
+    header.stop = COLLX_TRACE_LIMIT;
+    ASSERT_EQ(pwrite(fd, &header, sizeof header, 0), (ssize_t)sizeof header);
+    close(fd);
+}
+
+// What happened when nothing was recorded any more is no part of a whole.
+TEST(Report, SharesAreOfWhatTheTraceHas)
+{
+    TraceFolder folder;
+    // 10 ms of 20 in calls, of a run of 1 s.
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
+        for (unsigned i = 0; i < 10; i++)
+            trace_event(COLLX_ALLREDUCE, world, i, start_ns + i * 2000000 + 1000000,
+                        start_ns + i * 2000000 + 2000000);
+    });
+    Result whole = report(folder, "summary " + folder.path);
+    EXPECT_NE(whole.out.find("; 1.0% of the run time"), std::string::npos) << whole.out;
+    EXPECT_NE(whole.out.find("there is little to win"), std::string::npos) << whole.out;
+    EXPECT_EQ(whole.out.find("events are missing"), std::string::npos) << whole.out;
+
+    leave_out(folder, 5000);
+    Result part = report(folder, "summary " + folder.path);
+    EXPECT_EQ(part.status, 0) << part.err;
+    EXPECT_NE(part.out.find("most on rank 1: 50.0%\n  events are missing, on rank 1 after 20.0ms "
+                            "of 1.00s (see the notes): all shares are of the time before that\n"),
+              std::string::npos)
+        << part.out;
+    EXPECT_EQ(part.out.find("little to win"), std::string::npos) << part.out;
+    // Rank 0 has 10 ms of 1 s, rank 1 10 ms of 20 ms.
+    auto lines = csv(report(folder, "summary --format csv " + folder.path).out);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NEAR(std::stod(lines[0]["run_share"]), 20.0 / 1020, 1e-6);
+}
+
 TEST(Report, MixedUpFiles)
 {
     TraceFolder folder;

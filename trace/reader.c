@@ -381,6 +381,13 @@ uint64_t collx_trace_end_ns(const struct collx_trace *trace)
     return trace->header.end_ns ? trace->header.end_ns : trace->last_ns;
 }
 
+uint64_t collx_trace_seen_ns(const struct collx_trace *trace)
+{
+    if (!trace->header.dropped)
+        return collx_trace_end_ns(trace);
+    return trace->events ? trace->last_ns : trace->header.start_ns;
+}
+
 void collx_trace_close(struct collx_trace *trace)
 {
     if (!trace)

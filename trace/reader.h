@@ -78,6 +78,10 @@ bool collx_trace_problem(const struct collx_trace *trace, char *text, size_t siz
 /* When the run of this rank ended: header.end_ns, or the end of the last event. */
 uint64_t collx_trace_end_ns(const struct collx_trace *trace);
 
+/* Until when all events are there: as above, but the end of the last one where later ones are
+ * missing. */
+uint64_t collx_trace_seen_ns(const struct collx_trace *trace);
+
 void collx_trace_close(struct collx_trace *trace);
 
 #endif
