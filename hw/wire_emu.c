@@ -18,7 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000 }; /* for a board that does not run */
+enum {
+    PATIENCE_MS = 10000, /* for a board that is slow */
+    LOOK_MS = 50,        /* between two looks whether it runs at all */
+};
 
 struct collx_port {
     struct collx_wire_spec spec;
@@ -143,12 +146,19 @@ static int emu_get(struct collx_port *port, uint32_t *levels)
 static int emu_settle(struct collx_port *port)
 {
     uint32_t ring = __atomic_load_n(&port->file->ring, __ATOMIC_RELAXED);
-    uint64_t start = collx_clock_ns();
+    const uint64_t start = collx_clock_ns();
+    uint64_t looked = start;
 
     /* The partner is the board's release after it has stored all levels. */
     while ((int32_t)(__atomic_load_n(&port->file->heard, __ATOMIC_ACQUIRE) - ring) < 0) {
-        if (collx_clock_ns() - start > PATIENCE_MS * 1000000ull)
-            return is_running(port->fd) ? -ETIMEDOUT : -ENXIO;
+        const uint64_t now = collx_clock_ns();
+        if (now - looked > LOOK_MS * 1000000ull) {
+            if (!is_running(port->fd))
+                return -ENXIO;
+            looked = now;
+        }
+        if (now - start > PATIENCE_MS * 1000000ull)
+            return -ETIMEDOUT;
         sched_yield();
     }
     return 0;
