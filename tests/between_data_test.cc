@@ -66,11 +66,13 @@ struct Dice {
 const size_t bcast_sizes[] = {0,    1,    4,     59,    60,    61,    124,   125,   1000,
                               7680, 7681, 15872, 15873, 16384, 16385, 65536, 65537, 100000};
 
+const Pattern pattern(100000);
+
 TEST_P(BcastData, GetsToAllFromAnyRoot)
 {
     EXPECT_EQ("", run([&](Rank &self) {
                   Dice dice(self.team.rank);
-                  unsigned call = 0;
+                  int call = 0;
 
                   for (size_t bytes : bcast_sizes)
                       for (int root = 0; root < self.team.size; root++)
@@ -80,18 +82,16 @@ TEST_P(BcastData, GetsToAllFromAnyRoot)
                                   (bytes + 1) % static_cast<size_t>(2 * self.team.size) !=
                                       static_cast<size_t>(2 * root + contiguous))
                                   continue;
-                              std::vector<unsigned char> data(bytes + 1), wanted(bytes + 1);
-                              for (size_t i = 0; i < bytes; i++)
-                                  wanted[i] = static_cast<unsigned char>(i * 7 + i / 251 + call);
+                              std::vector<unsigned char> data(bytes + 1);
                               const size_t whole = contiguous ? bytes : bytes / 4 * 4;
                               if (self.team.rank == root)
-                                  data = wanted;
+                                  memcpy(data.data(), pattern.of(call), bytes);
                               dice.dawdle();
                               if (self.bcast(data.data(), bytes, root, contiguous))
                                   return std::string("an error");
-                              if (memcmp(data.data(), wanted.data(), whole))
-                                  return "wrong: " + std::to_string(bytes) + " bytes from " +
-                                         std::to_string(root);
+                              if (std::string wrong = pattern.compare(data.data(), whole, call);
+                                  !wrong.empty())
+                                  return wrong + ", from " + std::to_string(root);
                               call++;
                           }
                   return std::string();

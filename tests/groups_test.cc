@@ -72,6 +72,8 @@ class SmallOnes : public Groups
 {
 };
 
+const Pattern pattern(200050);
+
 /* What a rank of the team does: the same roots and sizes on all, each late by itself.  A root stays
  * for some calls, since who may still be reading depends on who was root before. */
 std::string play(Rank &self, int rounds, size_t (*size)(std::minstd_rand &))
@@ -88,17 +90,15 @@ std::string play(Rank &self, int rounds, size_t (*size)(std::minstd_rand &))
         if (!contiguous)
             bytes = bytes / 4 * 4;
         unsigned char *at = &buf[round % 13];
-        for (size_t i = 0; i < bytes; i++)
-            at[i] = self.team.rank == root ? static_cast<unsigned char>(i * 7 + round) : 0xee;
-        at[bytes] = 0xee;
+        memset(at, 0xee, bytes + 1);
+        if (self.team.rank == root)
+            memcpy(at, pattern.of(round), bytes);
         if (own() % 32 == 0)
             usleep(own() % 300);
         if (self.bcast(at, bytes, root, contiguous))
             return "an error in round " + std::to_string(round);
-        for (size_t i = 0; i < bytes; i++)
-            if (at[i] != static_cast<unsigned char>(i * 7 + round))
-                return "a wrong byte in round " + std::to_string(round) + ", " + std::to_string(i) +
-                       " of " + std::to_string(bytes);
+        if (std::string wrong = pattern.compare(at, bytes, round); !wrong.empty())
+            return wrong;
         if (at[bytes] != 0xee)
             return "a byte behind the buffer in round " + std::to_string(round);
         /* A root may be far ahead of the others, so that it comes round its ring. */

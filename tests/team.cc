@@ -24,11 +24,6 @@ extern "C" {
 #include <unistd.h>
 #include <vector>
 
-Affine after(const Affine &first, const Affine &second)
-{
-    return {second.a * first.a, second.a * first.b + second.b};
-}
-
 namespace
 {
 
@@ -38,9 +33,13 @@ void turn(const collx_call *call, const char *from, char *to, int64_t count)
 {
     size_t size = call->elem_bytes;
 
+    if (call->contiguous) {
+        memcpy(to, from, static_cast<size_t>(count) * size);
+        return;
+    }
     for (int64_t i = 0; i < count; i++)
         for (size_t b = 0; b < size; b++)
-            to[i * size + b] = from[i * size + (call->contiguous ? b : size - 1 - b)];
+            to[i * size + b] = from[i * size + size - 1 - b];
 }
 
 int pack(void *, const collx_call *call, const void *buf, int64_t first, int64_t count,

@@ -10,6 +10,8 @@ extern "C" {
 #include "hw/shm.h"
 }
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,7 +29,40 @@ struct Affine {
     uint64_t a, b;
 };
 
-Affine after(const Affine &first, const Affine &second);
+inline Affine after(const Affine &first, const Affine &second)
+{
+    return {second.a * first.a, second.a * first.b + second.b};
+}
+
+/* Bytes that tell where in a message they are, and of which round it is.  They are made once, since
+ * a sanitizer looks at each byte that a loop touches, but at what memcpy() does as a whole. */
+class Pattern
+{
+  public:
+    explicit Pattern(size_t most) : bytes(most + rounds)
+    {
+        for (size_t i = 0; i < bytes.size(); i++)
+            bytes[i] = static_cast<unsigned char>(i * 7 + i / 251);
+    }
+    const unsigned char *of(int round) const
+    {
+        return &bytes[static_cast<size_t>(round) % rounds];
+    }
+    /* What is wrong with a message of round `round`; "": nothing. */
+    std::string compare(const unsigned char *got, size_t size, int round) const
+    {
+        const unsigned char *wanted = of(round);
+        if (!memcmp(got, wanted, size))
+            return "";
+        const auto at = std::mismatch(got, got + size, wanted).first - got;
+        return "byte " + std::to_string(at) + " of " + std::to_string(size) +
+               " is wrong in round " + std::to_string(round);
+    }
+
+  private:
+    static constexpr size_t rounds = 251;
+    std::vector<unsigned char> bytes;
+};
 
 /* Thrown by a call that the algorithm does not take, on all ranks alike: there is no MPI library
  * here to carry it out.  It ends the body of each of them. */
