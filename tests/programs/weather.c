@@ -61,6 +61,12 @@ void finish(void)
     MPI_Finalize();
 }
 
+static void no_calls(void)
+{
+    start();
+    finish();
+}
+
 static void plain(void)
 {
     start();
@@ -451,6 +457,7 @@ static void attributes(void)
 }
 
 static const struct weather weather_calls[] = {
+    {"no-calls", no_calls},
     {"plain", plain},
     {"many", many},
     {"apart", apart},
