@@ -17,13 +17,16 @@ enum collx_entry {
     COLLX_ENTRIES,
 };
 
-enum { COLLX_DOOR_VERSION = 1 };
+enum { COLLX_DOOR_VERSION = 2 };
 
 struct collx_door {
     unsigned version; /* COLLX_DOOR_VERSION of the door */
     unsigned entries; /* COLLX_ENTRIES of the door */
     void *mpi;        /* dlopen handle of the MPI library that this process uses */
-    const char *dir;  /* folder that libcollx.so was loaded from; its companions are there */
+    /* "openmpi" or "mpich": which adapter knows the library, by what it says of itself.  NULL: none
+     * does, and the user has named one. */
+    const char *family;
+    const char *dir; /* folder that libcollx.so was loaded from; its companions are there */
     /* The MPI library's own PMPI_X, by entry; NULL where this MPI has no such function. */
     void *const *real;
     /* Where a call of PMPI_X goes, and of MPI_X unless another tool comes first.  Starts as a copy

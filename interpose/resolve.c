@@ -195,6 +195,8 @@ static const char *adapter_for(char *version, size_t size)
     get_version(text, &length);
     text[sizeof text - 1] = '\0';
     snprintf(version, size, "%.*s", (int)strcspn(text, ",\n"), text);
+    for (char *tab; (tab = strchr(version, '\t'));)
+        *tab = ' ';
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(version, known[i].says))
             return known[i].adapter;
@@ -217,8 +219,9 @@ static void load_adapter(void)
     /* Not where the program has rights that its user has not: it would be code of his choice. */
     const char *wanted = secure_getenv("COLLX_ADAPTER");
     const char *adapter = adapter_for(version, sizeof version);
+    const bool named = wanted && *wanted;
 
-    if (wanted && *wanted) {
+    if (named) {
         snprintf(path, sizeof path, "%s", wanted);
     } else if (has_standard_abi()) {
         warn("no adapter for the standard ABI of MPI 5, by which the program uses its MPI library "
@@ -236,16 +239,19 @@ static void load_adapter(void)
 
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        warn("cannot load the adapter for %s (%s); the program runs without collx. "
-             "The adapter belongs beside libcollx.so",
-             version, dlerror());
+        warn("cannot load the adapter for %s (%s); the program runs without collx. %s", version,
+             dlerror(),
+             named ? "It is what COLLX_ADAPTER names: unset that"
+                   : "The adapter belongs beside libcollx.so");
         return;
     }
     if (is_for_another(handle)) {
         dlclose(handle);
-        warn("the adapter %s was built with another MPI library than the program uses (%s); it "
-             "runs without collx. Build collx with the mpicc of that library",
-             path, version);
+        warn("the adapter %s was built with another MPI library than the program uses (%s); the "
+             "program runs without collx. %s",
+             path, version,
+             named ? "It is what COLLX_ADAPTER names: unset that"
+                   : "Build collx with the mpicc of that library");
         return;
     }
     collx_adapter_open_fn *open = (collx_adapter_open_fn *)dlsym(handle, COLLX_ADAPTER_OPEN);
@@ -259,15 +265,17 @@ static void load_adapter(void)
         .version = COLLX_DOOR_VERSION,
         .entries = COLLX_ENTRIES,
         .mpi = mpi,
+        .family = adapter,
         .dir = folder,
         .real = real,
         .route = route,
     };
     int error = open(&door, why, sizeof why);
     if (error)
-        warn("the adapter for %s cannot be used: %s; the program runs without collx. Install all "
-             "files of one version",
-             version, *why ? why : strerror(-error));
+        warn("the adapter for %s cannot be used: %s; the program runs without collx. %s", version,
+             *why ? why : strerror(-error),
+             named ? "It is what COLLX_ADAPTER names: unset that"
+                   : "Install all files of one version");
 }
 
 /* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not

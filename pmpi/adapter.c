@@ -11,6 +11,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#ifdef OPEN_MPI
+#define FAMILY "openmpi"
+#else
+#define FAMILY "mpich"
+#endif
 
 /* One rank speaks for all: what is in the environment is mostly the same for them. */
 static void report(const char *message)
@@ -94,6 +101,10 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
         snprintf(why, size,
                  "libcollx.so is of another version than this adapter; "
                  "install both from one release");
+        return -EPROTO;
+    }
+    if (door->family && strcmp(door->family, FAMILY) != 0) {
+        snprintf(why, size, "this one is for MPI libraries of another kind, " FAMILY "'s");
         return -EPROTO;
     }
     error = collx_pmpi_init(door, why, size);

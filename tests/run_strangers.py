@@ -9,14 +9,30 @@ import shlex
 import shutil
 from pathlib import Path
 
-from job import Report, check, main, run, run_until
+from job import Report, Skip, check, main, run, run_until
 from weather import RANKS, build, collx, good, job, mpi, mpi_name, said_once, spoke, weather
 
 
 def no_adapter(folder):
     result = good(job("plain", {"COLLX_ADAPTER": folder / "nothing.so"}))
-    said_once(result, "runs without collx")
+    said_once(result, "runs without collx. It is what COLLX_ADAPTER names: unset that")
     check(len(spoke(result)) == 1, result.err)
+
+
+def adapter_of_another_kind(folder):
+    """Its handles would be taken for addresses, or addresses for its handles."""
+    other = build / {"openmpi": "libcollx-mpich.so", "mpich": "libcollx-openmpi.so"}[mpi_name]
+    if not other.exists():
+        raise Skip("collx was built for one MPI library alone")
+    result = good(job("plain", {"COLLX_ADAPTER": other}))
+    said_once(result, "the program runs without collx")
+
+
+def says_so(folder):
+    """The first line tells that collx is there, and needs no communicator that is worth a setup."""
+    for env in {}, {"COLLX_AT_ONCE": "on"}:
+        result = good(job("no-calls", {"COLLX_VERBOSE": 1, **env}))
+        said_once(result, "MPI", ", policy built-in. Which way its collectives go is said of each")
 
 
 def another_version(folder):
@@ -152,6 +168,8 @@ main([
     *([("rank 0 alone without collx, and sessions alone",
         some_without(2, 0, program="sessions", where="a communicator"))] if mpi_name == "mpich" else []),
     ("no adapter", no_adapter),
+    ("an adapter for another kind of MPI library", adapter_of_another_kind),
+    ("a program that makes no collectives", says_so),
     ("libcollx.so by a relative name", relative_library),
     ("MPI_Init goes past collx", init_past_collx),
     ("MPI_Init goes past collx, and there would be windows", windows_past_collx),
