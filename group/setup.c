@@ -60,9 +60,8 @@ static int say_hello(struct setup *setup, char *why, size_t size)
 {
     struct collx_group *group = setup->group;
     const struct collx_group_config *config = &group->config;
-    const uint32_t layout[] = {COLLX_POLICY_VERSION, sizeof(struct collx_policy),
-                               sizeof(struct told)};
-    struct told own = {.collx = collx_hash(collx_algorithms_hash(), layout, sizeof layout),
+    const uint32_t told = sizeof(struct told);
+    struct told own = {.collx = collx_hash(collx_policy_version(), &told, sizeof told),
                        .node = config->node ? config->node : collx_shm_node()};
 
     if (config->rank == 0) {

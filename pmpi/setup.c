@@ -61,14 +61,6 @@ struct hello {
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 _Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
-/* Everything that must be equal for two processes to work together. */
-static uint64_t collx_version(void)
-{
-    const uint32_t layout[] = {COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
-
-    return collx_hash(collx_algorithms_hash(), layout, sizeof layout);
-}
-
 /* All have the built-in one. */
 static uint64_t size_to_hand_over(const struct collx_policy *policy)
 {
@@ -79,7 +71,7 @@ static uint64_t size_to_hand_over(const struct collx_policy *policy)
  * ranks, where they do not go on; or an MPI error. */
 static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct hello *hello)
 {
-    uint64_t version = collx_version();
+    uint64_t version = collx_policy_version();
     uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
     *hello = (struct hello){
@@ -414,7 +406,7 @@ uint64_t collx_setup_begin(void)
     }
     /* Who has another version may take it for something else: then all do the usual.  It makes this
      * call all the same, so there is no further word for anything. */
-    const uint64_t version = collx_version();
+    const uint64_t version = collx_policy_version();
     uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
     words[0] |= atomic_load(&collx_sessions) ? SESSIONS : 0;
     words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;

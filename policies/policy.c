@@ -1,5 +1,7 @@
 #include "policies/policy.h"
 
+#include "base/algorithm.h"
+#include "base/hash.h"
 #include "base/options.h"
 
 #include <dlfcn.h>
@@ -81,6 +83,13 @@ void collx_policy_apply_options(const struct collx_policy *policy)
     }
 }
 
+uint64_t collx_policy_version(void)
+{
+    const uint32_t layout[] = {COLLX_POLICY_VERSION, sizeof(struct collx_policy)};
+
+    return collx_hash(collx_algorithms_hash(), layout, sizeof layout);
+}
+
 collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *library, char *why,
                                                size_t size)
 {
@@ -90,9 +99,18 @@ collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *l
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void *read = handle ? dlsym(handle, "collx_policy_read") : NULL;
 
-    if (!read)
+    if (!read) {
         snprintf(why, size,
                  "cannot load what reads policies: %s. It belongs beside %s, and needs libfyaml",
                  dlerror(), library);
+        return NULL;
+    }
+    uint64_t (*version)(void) = (uint64_t(*)(void))dlsym(handle, "collx_policy_reader_version");
+    if (!version || version() != collx_policy_version()) {
+        snprintf(why, size, "%s is not of the same version as %s; install both from one release",
+                 path, library);
+        dlclose(handle);
+        return NULL;
+    }
     return (collx_policy_read_fn *)read;
 }

@@ -123,7 +123,12 @@ void collx_policy_explain(const struct collx_policy *policy, const struct collx_
                           const struct collx_refused *refused, int64_t bytes, enum collx_op op,
                           void (*emit)(void *ctx, const char *line), void *ctx);
 
-/* Reads a policy file; the one symbol of libcollx-policy.so, "collx_policy_read".  0, -errno (the
+/* Everything that two builds must have in common for one to understand what the other makes of a
+ * policy, and their processes to work together: the algorithms and what those do, and how a policy
+ * lies in memory. */
+uint64_t collx_policy_version(void);
+
+/* Reads a policy file; "collx_policy_read" of libcollx-policy.so.  0, -errno (the
  * file cannot be read), or COLLX_EINVALID (what it says is wrong); then *policy is undefined and
  * report() was told everything that is wrong, in one or more messages that need nothing added:
  * "file:line:column: what is wrong; what would be right".  Never blocks, also not on a pipe.
@@ -132,7 +137,8 @@ typedef int collx_policy_read_fn(const char *path, struct collx_policy *policy,
                                  void (*report)(void *ctx, const char *message), void *ctx);
 
 /* That function, out of libcollx-policy.so in `folder`: only processes that read a policy load it,
- * and libfyaml with it.  NULL, and why: it cannot be loaded.  It belongs beside `library`. */
+ * and libfyaml with it.  NULL, and why: it cannot be loaded, or is not of this build.  It belongs
+ * beside `library`. */
 collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *library, char *why,
                                                size_t size);
 

@@ -323,6 +323,11 @@ static void read_root(struct collx_yaml *yaml, struct fy_node *root, struct coll
                             "rules: [ use: [shm, pmpi] ]");
 }
 
+__attribute__((visibility("default"))) uint64_t collx_policy_reader_version(void)
+{
+    return collx_policy_version();
+}
+
 __attribute__((visibility("default"))) int
 collx_policy_read(const char *path, struct collx_policy *policy,
                   void (*report)(void *ctx, const char *message), void *ctx)

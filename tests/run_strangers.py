@@ -52,6 +52,16 @@ LD_PRELOAD={collx} exec {weather} plain
         said_once(good(mpi.run(RANKS, [script])), "MPI_COMM_WORLD run different versions of collx")
 
 
+def another_reader(folder):
+    """What it says of algorithms would be of others than there are."""
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - use: [shm, pmpi]\n")
+    another = build / "tests" / "programs" / f"libcollx-another-{mpi_name}.so"
+    result = good(job("plain", {"COLLX_ADAPTER": another, "COLLX_POLICY": policy}))
+    said_once(result, "libcollx-policy.so is not of the same version as libcollx.so")
+    said_once(result, "the built-in policy is used instead of")
+
+
 def some_without(ranks, without, jobs=1, env=None, program="plain", where="MPI_COMM_WORLD"):
     """The jobs wait, in MPI_Init if they have one, and one rank of each says so, whichever runs
     without collx; `env` is what they are started in."""
@@ -160,6 +170,7 @@ def relative_library(folder):
 
 main([
     ("another version", another_version),
+    ("another version of what reads policies", another_reader),
     ("rank 0 alone without collx", some_without(4, 0)),
     ("the last rank alone without collx", some_without(4, 3)),
     ("rank 0 alone without collx, of two jobs at once", some_without(2, 0, jobs=2)),
