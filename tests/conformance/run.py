@@ -285,8 +285,9 @@ def main():
             areas = [area for area in areas if (in_full or area in AREAS_SAMPLED)
                      and (not options.area or area in options.area)]
             algorithm = None if options.without_collx else one
-            traced = in_full and options.ranks in TRACED_RANKS and not (
-                options.area or options.without_collx)
+            # By hand, always: somebody has just written it.
+            traced = in_full and not options.without_collx and bool(options.algorithm or (
+                options.ranks in TRACED_RANKS and not options.area))
             if set(areas) - {"threads"}:
                 runner.check(tap, title, areas, algorithm, not in_full, traced)
             if in_full and options.ranks in THREADS_RANKS and (
