@@ -67,7 +67,9 @@ int collx_nx_taken(int n, int nodes);
 /* How it is asked for: a parameter of the algorithms named "nx". */
 #define COLLX_NX_PARAM                                                                             \
     {                                                                                              \
-        "n", "nodes a group; 0: as many as there are up to 16, 6 up to 36, else by their number",  \
+        "n",                                                                                       \
+            "nodes a group, 2 at least; 0: as many as there are up to 16, 6 up to 36, else by "    \
+            "their number",                                                                        \
             0, 0, 1 << 20, NULL                                                                    \
     }
 

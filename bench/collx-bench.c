@@ -43,13 +43,14 @@ static struct {
 
 void fail(const char *format, ...)
 {
+    char text[512];
     va_list args;
 
     va_start(args, format);
-    fputs("collx-bench: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    /* Whole: other ranks may have as much to say. */
+    fprintf(stderr, "collx-bench: %s\n", text);
     /* MPICH's launcher passes nothing on that it has not read before it hears of the abort. */
     usleep(200000);
     MPI_Abort(MPI_COMM_WORLD, 1);

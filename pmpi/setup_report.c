@@ -69,15 +69,13 @@ static void explain_line(void *ctx, const char *line)
 static void explain_memory(const struct collx_setup *setup)
 {
     const struct collx_comm *comm = setup->comm;
-    const double mib = 1 << 20;
 
     if (comm->segment)
-        collx_warn(
-            "memory of %s: its ranks share %.2f MiB%s; rank 0 has taken %.2f of its %.2f MiB "
-            "of COLLX_MEMORY",
-            comm->label, (double)comm->segment_size / mib,
-            comm->facts.nodes > 1 ? " on each node" : "", (double)collx_segments_taken() / mib,
-            (double)collx_segment_share(comm) / mib);
+        collx_warn("memory of %s: its ranks share %zu KiB%s; rank 0 has taken %zu of its %zu KiB "
+                   "of COLLX_MEMORY",
+                   comm->label, comm->segment_size / 1024,
+                   comm->facts.nodes > 1 ? " on each node" : "", collx_segments_taken() / 1024,
+                   collx_segment_share(comm) / 1024);
     for (int i = 0; collx_algorithms[i] && i < 63; i++)
         if (setup->too_large >> i & 1)
             collx_warn("memory of %s: not enough for %s of %s", comm->label,

@@ -241,16 +241,18 @@ static void print_cell(const char *text)
 
 static void print_markdown(void)
 {
-    printf("# Options and algorithms\n\n"
-           "Made by `collx info --format markdown`; do not edit.\n\n"
-           "## Options\n\n"
-           "A value comes from the environment, else from the policy's `options:` where a policy\n"
-           "may set it, else it is the default. `collx info` shows what holds here and where it\n"
-           "was set. A misspelt variable and a wrong value are reported and count as not set.\n"
-           "In programs that have rights which their user has not (set-user-ID) paths count as not "
-           "set.\n\n"
-           "| variable | in a policy | values | default | what it does |\n"
-           "| --- | --- | --- | --- | --- |\n");
+    printf(
+        "# Options and algorithms\n\n"
+        "Made by `collx info --format markdown`; do not edit.\n\n"
+        "## Options\n\n"
+        "A value comes from the environment, else from the policy's `options:` where a policy\n"
+        "may set it, else it is the default. `collx info` shows what holds here and where it\n"
+        "was set. A misspelt variable and a wrong value are reported and count as not set; what\n"
+        "names a device, a machine or a line's size is looked at where it is used.\n"
+        "In programs that have rights which their user has not (set-user-ID) paths count as not "
+        "set.\n\n"
+        "| variable | in a policy | values | default | what it does |\n"
+        "| --- | --- | --- | --- | --- |\n");
     for (unsigned id = 0; id < COLLX_OPTIONS; id++) {
         const struct collx_option *option = collx_option_describe(id);
         char values[512], initial[COLLX_VALUE_MAX];
