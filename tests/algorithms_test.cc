@@ -549,17 +549,40 @@ TEST(Team, GoesOnWhileItFindsOutWhatIsFastest)
                 << size << " ranks";
 }
 
-TEST(Team, LeavesOutWhatAnAlgorithmDoesNotTake)
+/* What a new algorithm does not take goes another way, and the calls that follow are tried. */
+TEST(Team, CarriesOutWhatAnAlgorithmDoesNotTake)
 {
     collx_algorithm limited = *collx_algorithm_find(COLLX_BCAST, "shm");
 
     limited.takes = [](const void *, const collx_call *call) { return call->bytes <= 8; };
-    EXPECT_EQ("", run_team(&limited, 2, Ranks::processes, false, [](Rank &self) {
-                  char buf[9] = "";
-                  if (self.bcast(buf, 8, 0))
-                      return "an error";
-                  self.bcast(buf, 9, 0);
-                  return "what it does not take was called";
+    for (Ranks kind : all_kinds)
+        EXPECT_EQ("", run_team(&limited, 3, kind, false, [](Rank &self) -> std::string {
+                      for (int round = 0; round < 20; round++) {
+                          unsigned char buf[9] = {};
+                          const size_t bytes = round % 2 ? 8 : 9;
+                          if (self.team.rank == round % 3)
+                              memcpy(buf, pattern.of(round), bytes);
+                          if (self.bcast(buf, bytes, round % 3))
+                              return "an error";
+                          if (std::string wrong = pattern.compare(buf, bytes, round);
+                              !wrong.empty())
+                              return wrong;
+                      }
+                      return self.calls == 20 && self.taken == 10 ? "" : "it was not called";
+                  }));
+}
+
+TEST(Team, TellsAnAlgorithmThatTakesNextToNothing)
+{
+    collx_algorithm limited = *collx_algorithm_find(COLLX_ALLREDUCE, "shm");
+
+    limited.takes = [](const void *, const collx_call *call) { return call->bytes <= 8; };
+    EXPECT_NE("", run_team(&limited, 2, Ranks::processes, false, [](Rank &self) -> std::string {
+                  int64_t own[2] = {1, 2}, sum[2];
+                  for (int round = 0; round < 20; round++)
+                      if (self.sum(own, sum, round % 10 ? 2 : 1) || sum[0] != 2)
+                          return "wrong";
+                  return "";
               }));
 }
 

@@ -80,7 +80,11 @@ void progress(void *)
 {
 }
 
-enum { RANKS_MAX = 64 };
+enum { RANKS_MAX = 64, LONGEST = 1 << 19 };
+
+/* Of a team that does not come to its end, in seconds; and of what is left of it when a rank has
+ * found something wrong, for which others may be waiting. */
+enum { PATIENCE = slower > 1 ? 300 : 120, PATIENCE_WHEN_WRONG = 10 };
 
 /* Where all ranks tell each other something.  Two in turn are enough: who tells the next but one
  * has been told by everybody in between. */
@@ -90,11 +94,15 @@ struct Board {
     char told[2][RANKS_MAX][COLLX_GATHER_MAX];
 };
 
+/* Of each rank, in calls that the algorithm does not take. */
+using Contribution = char[LONGEST];
+
 /* What is lent to a rank. */
 struct Lent {
     int rank, size;
     std::vector<int> socket; /* to each other rank */
     Board *board;
+    Contribution *data;
     int gathered;
 };
 
@@ -114,6 +122,50 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     for (int rank = 0; rank < lent.size; rank++)
         memcpy(static_cast<char *>(all) + static_cast<size_t>(rank) * bytes, told[rank], bytes);
     return 0;
+}
+
+/* All ranks have called it. */
+void meet(Lent &lent)
+{
+    char own = 0, all[RANKS_MAX];
+
+    gather(&lent, &own, all, sizeof own);
+}
+
+/* What every rank has contributed to element `i`, in the order of the ranks. */
+void combine(const Lent &lent, const collx_call &call, size_t i)
+{
+    for (int rank = 0; rank < lent.size; rank++) {
+        const char *data = lent.data[rank];
+        if (call.op_kind == COLLX_OP_SUM) {
+            const int64_t own = reinterpret_cast<const int64_t *>(data)[i];
+            int64_t &all = static_cast<int64_t *>(call.rbuf)[i];
+            all = rank ? all + own : own;
+        } else {
+            const Affine own = reinterpret_cast<const Affine *>(data)[i];
+            Affine &all = static_cast<Affine *>(call.rbuf)[i];
+            all = rank ? after(all, own) : own;
+        }
+    }
+}
+
+/* What an MPI library is there for: calls that an algorithm does not take.  The same elements lie
+ * in the same way in all buffers, whatever they are packed to. */
+void carry_out_without(Lent &lent, collx_kind kind, const collx_call &call)
+{
+    if (call.bytes > LONGEST)
+        abort();
+    if (kind == COLLX_ALLREDUCE || (kind == COLLX_BCAST && call.root == lent.rank))
+        memcpy(lent.data[lent.rank], call.sbuf, call.bytes);
+    meet(lent);
+    if (kind == COLLX_BCAST)
+        memcpy(call.rbuf, lent.data[call.root], call.bytes);
+    else if (kind == COLLX_ALLREDUCE)
+        for (size_t i = 0;
+             i < call.bytes / (call.op_kind == COLLX_OP_SUM ? sizeof(int64_t) : sizeof(Affine));
+             i++)
+            combine(lent, call, i);
+    meet(lent);
 }
 
 /* Shared memory, by another name, and as if lines did not arrive whole but for the first node. */
@@ -259,11 +311,12 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
         wrong = std::string("connect failed: ") + why;
     self.team.places = nullptr; /* they were for that alone */
     self.team.node = nullptr;
-    try {
-        if (wrong.empty())
-            wrong = run.body(self);
-    } catch (const NotTaken &) {
-    }
+    if (wrong.empty())
+        wrong = run.body(self);
+    /* Else it would be the lender that is tested. */
+    if (wrong.empty() && self.taken * 4 < self.calls)
+        wrong = "the algorithm took " + std::to_string(self.taken) + " of " +
+                std::to_string(self.calls) + " calls";
     algorithm->detach(self.slot.state);
     if (wrong.empty() && !self.abandoned && !is_swept())
         wrong = "something still waits to be undone";
@@ -274,8 +327,12 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
 
 int Rank::carry_out(collx_call &call)
 {
-    if (algorithm->takes && !algorithm->takes(slot.state, &call))
-        throw NotTaken();
+    calls++;
+    if (algorithm->takes && !algorithm->takes(slot.state, &call)) {
+        carry_out_without(*static_cast<Lent *>(team.ctx), algorithm->kind, call);
+        return 0;
+    }
+    taken++;
     return slot.run(&slot, &call);
 }
 
@@ -367,8 +424,10 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
     /* What lies behind its piece of the segment is not an algorithm's to touch. */
     size_t page = 4096, rounded = (bytes + page - 1) / page * page, each = rounded + page;
     size_t all = each * static_cast<size_t>(facts.nodes), board = (sizeof(Board) + page) & -page;
-    char *base = static_cast<char *>(
-        mmap(nullptr, all + board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    size_t contributions = static_cast<size_t>(size) * LONGEST;
+    char *base =
+        static_cast<char *>(mmap(nullptr, all + board + contributions, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::vector<void *> memory;
     for (int i = 0; i < facts.nodes; i++) {
         char *own = base + static_cast<size_t>(i) * each;
@@ -385,7 +444,12 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         }
     std::vector<Lent> lent;
     for (int rank = 0; rank < size; rank++)
-        lent.push_back({rank, size, {}, new (base + all) Board(), 0});
+        lent.push_back({rank,
+                        size,
+                        {},
+                        new (base + all) Board(),
+                        reinterpret_cast<Contribution *>(base + all + board),
+                        0});
     if (algorithm->connect)
         open_sockets(lent);
     std::string wrong;
@@ -401,19 +465,28 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
     if (kind == Ranks::threads) {
         std::vector<std::string> results(size);
         std::vector<std::thread> threads;
+        alarm(PATIENCE);
         for (int rank = 0; rank < size; rank++)
-            threads.emplace_back([&, rank] { results[rank] = run_one(rank); });
+            threads.emplace_back([&, rank] {
+                results[rank] = run_one(rank);
+                if (results[rank].empty())
+                    return;
+                /* If the others wait for it nobody comes to saying what is wrong below. */
+                fprintf(stderr, "rank %d: %s\n", rank, results[rank].c_str());
+                alarm(PATIENCE_WHEN_WRONG);
+            });
         for (int rank = 0; rank < size; rank++) {
             threads[rank].join();
             if (!results[rank].empty())
                 wrong += "rank " + std::to_string(rank) + ": " + results[rank] + "\n";
         }
+        alarm(0);
     } else {
         std::vector<pid_t> children;
         for (int rank = 0; rank < size; rank++) {
             pid_t child = fork();
             if (child == 0) {
-                alarm(120);
+                alarm(PATIENCE);
                 std::string result = run_one(rank);
                 if (!result.empty())
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
@@ -430,6 +503,6 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         }
     }
     close_sockets(lent);
-    munmap(base, all + board);
+    munmap(base, all + board + contributions);
     return wrong;
 }

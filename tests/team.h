@@ -64,17 +64,15 @@ class Pattern
     std::vector<unsigned char> bytes;
 };
 
-/* Thrown by a call that the algorithm does not take, on all ranks alike: there is no MPI library
- * here to carry it out.  It ends the body of each of them. */
-struct NotTaken {
-};
-
 /* One rank's view of a team with one algorithm attached. */
 struct Rank {
     collx_team team;
     collx_slot slot;
     const collx_algorithm *algorithm;
     bool abandoned; /* by others, which have died: what waits for them is not waited for */
+    /* How many it was asked for, and how many of those the algorithm has taken.  The others are
+     * carried out as by an MPI library. */
+    unsigned calls, taken;
 
     int barrier();
     int bcast(void *buf, size_t bytes, int root, bool contiguous = true);
