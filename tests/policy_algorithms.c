@@ -86,3 +86,8 @@ const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const c
             return collx_algorithms[i];
     return NULL;
 }
+
+uint64_t collx_algorithms_hash(void)
+{
+    return 1;
+}
