@@ -56,9 +56,37 @@ static int finish(struct collx_comm *comm, MPI_Request *request)
     return error;
 }
 
+static bool is_done;
+
+void collx_agree_done(void)
+{
+    is_done = true;
+}
+
+bool collx_agree_is_done(const struct collx_comm *comm)
+{
+    return is_done && collx_world_has(comm, NULL);
+}
+
+/* Open MPI numbers the nonblocking collectives of a communicator as a rank begins them, and an
+ * MPI_Comm_idup of it, which the program may have on its way, begins some when its rank comes to
+ * that: now before one of ours, now after it.  Those that block have nothing to do with these. */
+static bool may_block(const struct collx_comm *comm)
+{
+#ifdef OPEN_MPI
+    return collx_agree_is_done(comm);
+#else
+    (void)comm; /* waiting ranks would not let others have the CPU */
+    return false;
+#endif
+}
+
 int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes)
 {
     MPI_Request request;
+
+    if (may_block(comm))
+        return pmpi.Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm);
     int error =
         pmpi.Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm, &request);
 
@@ -68,6 +96,9 @@ int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, si
 int collx_agree_from_zero(struct collx_comm *comm, void *data, size_t bytes)
 {
     MPI_Request request;
+
+    if (may_block(comm))
+        return pmpi.Bcast(data, (int)bytes, MPI_BYTE, 0, comm->comm);
     int error = pmpi.Ibcast(data, (int)bytes, MPI_BYTE, 0, comm->comm, &request);
 
     return error ? error : finish(comm, &request);
@@ -77,8 +108,11 @@ int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
 {
     MPI_Request request;
     uint64_t all[COLLX_AGREE_WORDS];
-    int error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
+    int error;
 
+    if (may_block(comm))
+        return pmpi.Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, comm->comm);
+    error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
     error = error ? error : finish(comm, &request);
     memcpy(words, all, (size_t)count * sizeof *all);
     return error;

@@ -1,8 +1,8 @@
 /* What the ranks tell each other while they agree on something: small collectives of the MPI
  * library itself, which all of them make in the same order.
  *
- * It is where a job hangs of which not every process runs under collx, so they do not wait in
- * silence.  All return 0 or an MPI error.
+ * The first time is where a job hangs of which not every process runs under collx, so they do not
+ * wait in silence then: by nonblocking ones.  All return 0 or an MPI error.
  */
 #ifndef COLLX_AGREE_H
 #define COLLX_AGREE_H
@@ -10,6 +10,14 @@
 #include "pmpi/comm.h"
 
 enum { COLLX_AGREE_WORDS = 8 };
+
+/* All ranks of MPI_COMM_WORLD have agreed on something, in MPI_Init, and no session was open then
+ * whose communicators may have been used before.  Said by all of them, or by none. */
+void collx_agree_done(void);
+
+/* Whether all ranks of this communicator are known to have done so with each other; all say the
+ * same.  Not of those of another job. */
+bool collx_agree_is_done(const struct collx_comm *comm);
 
 /* `bytes` of each rank, in rank order. */
 int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes);

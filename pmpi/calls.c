@@ -1,5 +1,6 @@
 #include "pmpi/calls.h"
 
+#include "pmpi/agree.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
 #include "pmpi/select.h"
@@ -135,20 +136,10 @@ bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
 
 /* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
 static uint64_t warm_up = COLLX_WARMUP_CALLS;
-static bool is_agreed;
 
 void collx_calls_warm_up(uint64_t calls)
 {
     warm_up = calls;
-    is_agreed = true;
-}
-
-/* Whether all ranks are known to have agreed on that with each other; all say the same.  Not of
- * those of another job, nor where a session was open then: its communicators may have been used
- * before that on some ranks, and after it on others. */
-static bool have_agreed(const struct collx_comm *comm)
-{
-    return is_agreed && collx_world_has(comm, NULL);
 }
 
 /* Bytes of a call, as far as they count; nobody else need come to the same. */
@@ -175,7 +166,7 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        const bool met = have_agreed(comm);
+        const bool met = collx_agree_is_done(comm);
         if (comm->may_be_long || !met)
             due = collx_comm_is_due(
                 comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, met);
@@ -316,7 +307,7 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
-    const bool usual = warm_up == COLLX_WARMUP_CALLS || !have_agreed(comm);
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_is_done(comm);
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;

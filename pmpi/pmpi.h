@@ -13,6 +13,7 @@
 
 /* What the adapter calls.  X(Name): PMPI_Name as mpi.h declares it. */
 #define COLLX_PMPI_FUNCTIONS(X)                                                                    \
+    X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \

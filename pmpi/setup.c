@@ -414,8 +414,10 @@ uint64_t collx_setup_begin(void)
         return 0;
     /* A session's communicator may have been used before this call on some ranks, and after it on
      * others: then it must not make a difference. */
-    if (!(words[0] & SESSIONS))
+    if (!(words[0] & SESSIONS)) {
+        collx_agree_done();
         collx_calls_warm_up((uint32_t)words[0] & ~(SENDS | TRACES));
+    }
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);
     if (words[0] & SENDS)

@@ -178,12 +178,12 @@ def forks_between_nodes(over):
     return case
 
 
-def on_their_way(rule, route, **env):
+def on_their_way(rule, route, program="some-on-their-way", **env):
     """Nor may messages wait for communicators of the program's."""
 
     def case(folder):
         policy = policy_of(folder, rule)
-        result, calls = routes(folder, {"COLLX_POLICY": policy, **env}, "some-on-their-way", ranks=2)
+        result, calls = routes(folder, {"COLLX_POLICY": policy, **env}, program, ranks=2)
         good(result).expect_quiet()
         check(calls.get((route, "policy")), f"nothing was routed: {calls}")
 
@@ -471,6 +471,11 @@ main([
     ("nonblocking collectives that are over in another order", out_of_order),
     ("two jobs of which the launcher tells the same", told_apart),
     ("communicators that are on their way", simple("some-on-their-way", ranks=2)),
+    ("the copy of a communicator that is on its way while that is set up",
+     simple("own-copy-on-its-way", env={"COLLX_AT_ONCE": "on"})),
+    ("the copy of a communicator that is on its way while that is set up, with messages",
+     on_their_way('use: ["nx(over=p2p)", pmpi]', "nx", "own-copy-on-its-way", COLLX_AT_ONCE="on",
+                  COLLX_NODE_SIZE=1)),
     ("communicators that are on their way, and messages between nodes",
      on_their_way('use: ["nx(over=p2p)", pmpi]', "nx", COLLX_NODE_SIZE=1)),
     ("communicators that are on their way, and a demanded order",

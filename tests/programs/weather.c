@@ -416,6 +416,25 @@ static void some_on_their_way(void)
     finish();
 }
 
+/* A copy of the communicator that is set up meanwhile. */
+static void own_copy_on_its_way(void)
+{
+    start();
+    for (int i = 0; i < 30; i++) {
+        MPI_Comm parent, child;
+        MPI_Request request;
+        MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+        usleep((useconds_t)rank * 300);
+        MPI_Comm_idup(parent, &child, &request);
+        rounds(parent, 3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        rounds(child, 3);
+        MPI_Comm_free(&child);
+        MPI_Comm_free(&parent);
+    }
+    finish();
+}
+
 static int copies, deletions;
 
 static int copied(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
@@ -473,6 +492,7 @@ static const struct weather weather_calls[] = {
     {"uneven-use", uneven_use},
     {"one-block-missing", one_block_missing},
     {"some-on-their-way", some_on_their_way},
+    {"own-copy-on-its-way", own_copy_on_its_way},
     {"attributes", attributes},
     {0},
 };
