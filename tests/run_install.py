@@ -55,7 +55,7 @@ def has_manuals(folder):
     for program in sorted(tool.parent.iterdir()):
         check((share / "man" / "man1" / f"{program.name}.1").exists(), f"no manual page of {program.name}")
     for page in ("hardware.md", "policies.md", "report.md", "trace-format.md"):
-        check((share / "doc" / "collx" / page).exists(), f"manual pages name {page}, which is not there")
+        check((share / "doc" / "collx" / "docs" / page).exists(), f"manual pages name {page}, which is not there")
 
 
 def package(*arguments):

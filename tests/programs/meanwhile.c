@@ -4,14 +4,29 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+static void begins(void)
+{
+    void (*begins)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "ibcast_begins");
+
+    begins();
+}
+
 int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                 MPI_Request *request)
 {
     int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
         (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))dlsym(RTLD_NEXT,
                                                                                 "PMPI_Ibcast");
-    void (*begins)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "ibcast_begins");
-
     begins();
     return ibcast(buffer, count, type, root, comm, request);
+}
+
+/* With Open MPI they block. */
+int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
+
+    begins();
+    return bcast(buffer, count, type, root, comm);
 }
