@@ -97,20 +97,19 @@ collx_policy_read_fn *collx_policy_load_reader(const char *folder, const char *l
 
     snprintf(path, sizeof path, "%s/libcollx-policy.so", folder);
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *read = handle ? dlsym(handle, "collx_policy_read") : NULL;
+    const struct collx_policy_reader *reader = handle ? dlsym(handle, "collx_policy_reader") : NULL;
 
-    if (!read) {
+    if (!reader) {
         snprintf(why, size,
                  "cannot load what reads policies: %s. It belongs beside %s, and needs libfyaml",
                  dlerror(), library);
         return NULL;
     }
-    uint64_t (*version)(void) = (uint64_t(*)(void))dlsym(handle, "collx_policy_reader_version");
-    if (!version || version() != collx_policy_version()) {
+    if (reader->version() != collx_policy_version()) {
         snprintf(why, size, "%s is not of the same version as %s; install both from one release",
                  path, library);
         dlclose(handle);
         return NULL;
     }
-    return (collx_policy_read_fn *)read;
+    return reader->read;
 }

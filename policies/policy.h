@@ -128,13 +128,20 @@ void collx_policy_explain(const struct collx_policy *policy, const struct collx_
  * lies in memory. */
 uint64_t collx_policy_version(void);
 
-/* Reads a policy file; "collx_policy_read" of libcollx-policy.so.  0, -errno (the
+/* Reads a policy file.  0, -errno (the
  * file cannot be read), or COLLX_EINVALID (what it says is wrong); then *policy is undefined and
  * report() was told everything that is wrong, in one or more messages that need nothing added:
  * "file:line:column: what is wrong; what would be right".  Never blocks, also not on a pipe.
  * Local; sets no option. */
 typedef int collx_policy_read_fn(const char *path, struct collx_policy *policy,
                                  void (*report)(void *ctx, const char *message), void *ctx);
+
+/* The one symbol of libcollx-policy.so. */
+struct collx_policy_reader {
+    uint64_t (*version)(void); /* collx_policy_version() of the build that it is from */
+    collx_policy_read_fn *read;
+};
+extern const struct collx_policy_reader collx_policy_reader;
 
 /* That function, out of libcollx-policy.so in `folder`: only processes that read a policy load it,
  * and libfyaml with it.  NULL, and why: it cannot be loaded, or is not of this build.  It belongs

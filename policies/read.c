@@ -323,14 +323,8 @@ static void read_root(struct collx_yaml *yaml, struct fy_node *root, struct coll
                             "rules: [ use: [shm, pmpi] ]");
 }
 
-__attribute__((visibility("default"))) uint64_t collx_policy_reader_version(void)
-{
-    return collx_policy_version();
-}
-
-__attribute__((visibility("default"))) int
-collx_policy_read(const char *path, struct collx_policy *policy,
-                  void (*report)(void *ctx, const char *message), void *ctx)
+int collx_policy_read(const char *path, struct collx_policy *policy,
+                      void (*report)(void *ctx, const char *message), void *ctx)
 {
     struct collx_yaml yaml = {.path = path, .report = report, .ctx = ctx};
     struct fy_node *root;
@@ -352,3 +346,8 @@ collx_policy_read(const char *path, struct collx_policy *policy,
     errno = keep;
     return error;
 }
+
+__attribute__((visibility("default"))) const struct collx_policy_reader collx_policy_reader = {
+    .version = collx_policy_version,
+    .read = collx_policy_read,
+};

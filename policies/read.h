@@ -6,9 +6,6 @@
 
 collx_policy_read_fn collx_policy_read;
 
-/* collx_policy_version() of the reader. */
-uint64_t collx_policy_reader_version(void);
-
 /* Whether rule number `at` can decide about anything, and is told apart from the rules before it;
  * of these only those count whose bit in `good` is set.  0, or COLLX_EINVALID and what is wrong in
  * `why`.  Pure. */
