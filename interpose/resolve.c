@@ -219,7 +219,8 @@ static void load_adapter(void)
     /* Not where the program has rights that its user has not: it would be code of his choice. */
     const char *wanted = secure_getenv("COLLX_ADAPTER");
     const char *adapter = adapter_for(version, sizeof version);
-    const bool named = wanted && *wanted;
+    /* What to do about it, if it is at fault. */
+    const char *named = wanted && *wanted ? "It is what COLLX_ADAPTER names: unset that" : NULL;
 
     if (named) {
         snprintf(path, sizeof path, "%s", wanted);
@@ -240,18 +241,14 @@ static void load_adapter(void)
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         warn("cannot load the adapter for %s (%s); the program runs without collx. %s", version,
-             dlerror(),
-             named ? "It is what COLLX_ADAPTER names: unset that"
-                   : "The adapter belongs beside libcollx.so");
+             dlerror(), named ? named : "The adapter belongs beside libcollx.so");
         return;
     }
     if (is_for_another(handle)) {
         dlclose(handle);
         warn("the adapter %s was built with another MPI library than the program uses (%s); the "
              "program runs without collx. %s",
-             path, version,
-             named ? "It is what COLLX_ADAPTER names: unset that"
-                   : "Build collx with the mpicc of that library");
+             path, version, named ? named : "Build collx with the mpicc of that library");
         return;
     }
     collx_adapter_open_fn *open = (collx_adapter_open_fn *)dlsym(handle, COLLX_ADAPTER_OPEN);
@@ -273,9 +270,7 @@ static void load_adapter(void)
     int error = open(&door, why, sizeof why);
     if (error)
         warn("the adapter for %s cannot be used: %s; the program runs without collx. %s", version,
-             *why ? why : strerror(-error),
-             named ? "It is what COLLX_ADAPTER names: unset that"
-                   : "Install all files of one version");
+             *why ? why : strerror(-error), named ? named : "Install all files of one version");
 }
 
 /* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not
