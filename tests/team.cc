@@ -163,6 +163,8 @@ void combine(const Lent &lent, const collx_call &call, size_t i)
  * in the same way in all buffers, whatever they are packed to. */
 void carry_out_without(Lent &lent, collx_kind kind, const collx_call &call)
 {
+    const size_t each = call.op_kind == COLLX_OP_SUM ? sizeof(int64_t) : sizeof(Affine);
+
     if (call.bytes > LONGEST)
         abort();
     if (kind == COLLX_ALLREDUCE || (kind == COLLX_BCAST && call.root == lent.rank))
@@ -171,9 +173,7 @@ void carry_out_without(Lent &lent, collx_kind kind, const collx_call &call)
     if (kind == COLLX_BCAST)
         memcpy(call.rbuf, lent.data[call.root], call.bytes);
     else if (kind == COLLX_ALLREDUCE)
-        for (size_t i = 0;
-             i < call.bytes / (call.op_kind == COLLX_OP_SUM ? sizeof(int64_t) : sizeof(Affine));
-             i++)
+        for (size_t i = 0; i < call.bytes / each; i++)
             combine(lent, call, i);
     meet(lent);
 }

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
-static void begins(void)
+static void tell(void)
 {
     void (*begins)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "ibcast_begins");
 
@@ -17,7 +17,7 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm c
     int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
         (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))dlsym(RTLD_NEXT,
                                                                                 "PMPI_Ibcast");
-    begins();
+    tell();
     return ibcast(buffer, count, type, root, comm, request);
 }
 
@@ -27,6 +27,6 @@ int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm co
     int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
         (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
 
-    begins();
+    tell();
     return bcast(buffer, count, type, root, comm);
 }
