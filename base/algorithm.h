@@ -67,6 +67,8 @@ struct collx_message {
 struct collx_mpi_ops {
     /* What the names of collectives begin with for its users, for messages: "MPI_". */
     const char *prefix;
+    /* Goes behind the question whether ranks that others wait for are in another call. */
+    const char *stall_advice;
     /* Keep MPI going: called again and again by a waiting rank, never on the fast path.  Must not
      * block.  Mandatory. */
     void (*progress)(void *ctx);

@@ -86,6 +86,7 @@ static int transfer(void *ctx, const struct collx_message *messages, int count)
 
 const struct collx_mpi_ops collx_group_lent = {
     .prefix = "",
+    .stall_advice = "",
     .progress = progress,
     .reduce = reduce,
     .pack = pack,

@@ -208,8 +208,10 @@ static inline __attribute__((always_inline)) int warm(enum collx_kind kind, stru
 static bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
                        const struct collx_call *call)
 {
+    struct collx_signature signature;
+
     return kind != COLLX_BARRIER && call->count && !collx_self_init(comm->comm) &&
-           !collx_select_understands(kind, call);
+           !collx_select_sign(kind, call, &signature);
 }
 
 /* Where not even the first calls may go to the MPI library. */

@@ -85,8 +85,9 @@ struct collx_comm {
     struct collx_net *rma;           /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
-    char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */
-    char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
+    struct collx_slot unchecked[COLLX_ROUTED]; /* of pmpi/check.h: what its calls go to then */
+    char name[MPI_MAX_OBJECT_NAME + 1];        /* as MPI knows it when it is set up */
+    char label[MPI_MAX_OBJECT_NAME + 32];      /* for messages: the name, or what can be said */
 };
 
 extern struct collx_comm collx_comm_unknown;

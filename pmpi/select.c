@@ -306,15 +306,33 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     return run_way(selection, selection->last.way, call);
 }
 
-bool collx_select_understands(enum collx_kind kind, const struct collx_call *call)
+bool collx_select_sign(enum collx_kind kind, const struct collx_call *call,
+                       struct collx_signature *signature)
 {
     struct collx_call described = *call;
     struct room room;
+    const struct collx_datatype *type;
 
-    return kind == COLLX_BARRIER ||
-           (call->rbuf != MPI_IN_PLACE &&
-            (kind == COLLX_BCAST ? describe(&described, &room)
-                                 : describe_allreduce(&described, &room)) != NULL);
+    *signature = (struct collx_signature){.kind = (uint8_t)kind};
+    if (kind == COLLX_BARRIER)
+        return true;
+    if (call->rbuf == MPI_IN_PLACE)
+        return false;
+    type =
+        kind == COLLX_BCAST ? describe(&described, &room) : describe_allreduce(&described, &room);
+    if (!type)
+        return false;
+    signature->bytes = described.bytes;
+    if (kind == COLLX_BCAST) {
+        signature->root = call->root;
+        return true;
+    }
+    signature->op = (uint8_t)described.op_kind;
+    if (described.bytes) {
+        signature->elem_bytes = (uint32_t)described.elem_bytes;
+        signature->elem = type->elem;
+    }
+    return true;
 }
 
 static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,

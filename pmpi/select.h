@@ -16,8 +16,20 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
 /* Put what was made ready into the communicator's slot.  Cannot fail. */
 void collx_select_install(struct collx_comm *comm, enum collx_kind kind);
 
-/* Whether MPI will take the call, as far as its arguments tell; else it is to report what is wrong.
- * A call on any communicator, also before it has routes.  Local. */
-bool collx_select_understands(enum collx_kind kind, const struct collx_call *call);
+/* What MPI wants to be the same on all ranks; 0 where it does not count.  Root and leaves of a
+ * Bcast may cut the same bytes into different elements. */
+struct collx_signature {
+    uint64_t bytes;
+    int32_t root;
+    uint32_t elem_bytes;
+    uint8_t kind, op, elem; /* enum collx_kind, collx_op, collx_elem */
+    uint8_t pad[5];
+};
+_Static_assert(sizeof(struct collx_signature) == 24, "it travels as bytes");
+
+/* Of a call on any communicator, also before it has routes.  False: MPI will not take the call, as
+ * far as its arguments tell, and is to report what is wrong.  Local. */
+bool collx_select_sign(enum collx_kind kind, const struct collx_call *call,
+                       struct collx_signature *signature);
 
 #endif

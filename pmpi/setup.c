@@ -32,6 +32,7 @@
 #include "hw/shm.h"
 #include "pmpi/agree.h"
 #include "pmpi/calls.h"
+#include "pmpi/check.h"
 #include "pmpi/gpu.h"
 #include "pmpi/lend.h"
 #include "pmpi/lifetime.h"
@@ -57,9 +58,10 @@ struct hello {
     uint64_t collx[2];    /* hash of everything that two collx must have in common */
     uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
+    uint64_t checks;      /* somebody wants all to compare what they call */
 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
-_Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
+_Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
 
 /* All have the built-in one. */
 static uint64_t size_to_hand_over(const struct collx_policy *policy)
@@ -78,6 +80,7 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct 
         .cannot = setup == NULL,
         .collx = {version, ~version},
         .name = {name, ~name},
+        .checks = (uint64_t)collx_option_number(COLLX_OPTION_CHECK),
     };
     if (setup && comm->rank == 0)
         hello->policy_size = size_to_hand_over(setup->policy);
@@ -367,7 +370,11 @@ void collx_comm_setup(struct collx_comm *comm)
         .name = comm->label,
     };
     int error = say_hello(comm, setup, &hello);
-    conclude(comm, setup, error ? error : agree(setup, &hello));
+    if (!error)
+        error = agree(setup, &hello);
+    conclude(comm, setup, error);
+    if (!error && hello.checks)
+        collx_check_install(comm);
     setup_destroy(setup);
     errno = keep;
 }

@@ -144,6 +144,10 @@ def each():
                 yield f"Bcast and Allreduce: {name} by {over}", conforms(use, 5, 2, data)
 
 
+MEMBER_IS_LATE = ("rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 1. Have they stopped, or "
+                  "are they in another call (COLLX_CHECK=on compares what ranks call)?")
+
+
 main([
     *each(),
     ("nx on one node", barriers("nx", 3, 0, "^the ranks check in with rank 0")),
@@ -178,6 +182,5 @@ main([
         ["rank 3 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 2. Have they",
          "rank 0 of MPI_COMM_WORLD has waited in a collective for a message from rank 2. "])),
     ("a member is late", who_is_late(
-        1, ["rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 1. Have they"],
-        ["rank 0 of MPI_COMM_WORLD has waited in MPI_Barrier for rank 1. Have they"])),
+        1, [MEMBER_IS_LATE], [MEMBER_IS_LATE])),
 ])

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""usage: run_check.py BUILD MPI LAUNCHER
+
+COLLX_CHECK: ranks that call different things are told of, and the MPI library is left to make of it
+what it does; and where they do not differ, nothing is."""
+
+import re
+
+from job import Report, check, main
+from weather import RANKS, build, by_rank, collx, good, mpi, mpi_name, said_once, spoke
+
+program = build / "tests" / "programs" / f"differ-{mpi_name}"
+conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
+
+# What rank 0 calls, and what the others do.
+DIFFERENT = {
+    "lengths": ("MPI_Bcast of 100 bytes from rank 0", "MPI_Bcast of 20000 bytes from rank 0"),
+    "kinds": ("MPI_Barrier", "MPI_Bcast of 0 bytes from rank 0"),
+    "operations": ("MPI_Allreduce (sum) of 4 bytes, int32",
+                   "MPI_Allreduce (max) of 4 bytes, int32"),
+    "elements": ("MPI_Allreduce (sum) of 4 bytes, int32",
+                 "MPI_Allreduce (sum) of 4 bytes, float32"),
+    "roots": ("MPI_Bcast of 0 bytes from rank 0", "MPI_Bcast of 0 bytes from rank 1"),
+}
+
+
+def told(result, name):
+    zero, others = DIFFERENT[name]
+    said_once(result, "the ranks of differing differ", f"{zero} on rank 0;",
+              f"{others} on ranks 1, 2.", "go to the MPI library")
+    check(len(spoke(result)) == 1, result.err)
+
+
+def different(name):
+    def case(folder):
+        trace = folder / "trace"
+        trace.mkdir()
+        result = mpi.run(RANKS, [program, name], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
+                                                  "COLLX_AT_ONCE": "on", "COLLX_TRACE": trace})
+        told(good(result), name)
+        # Before it collx has carried out what all had called, and after it still does elsewhere.
+        report = Report(build, trace)
+        barriers = report.calls(collective="MPI_Barrier", route="shm")
+        check(barriers == 10 * RANKS, f"{barriers} barriers by shm")
+        check(report.calls(collective="MPI_Allreduce", route="shm") == RANKS, "not routed elsewhere")
+
+    return case
+
+
+def one_rank_asks(folder):
+    script = by_rank(folder, "COLLX_CHECK", "off", "on", f"{program} lengths")
+    told(good(mpi.run(RANKS, [script], {"COLLX_AT_ONCE": "on"})), "lengths")
+
+
+def policy_asks(folder):
+    policy = folder / "policy.yaml"
+    policy.write_text("version: 1\noptions: { check: on, at_once: on }\nrules:\n  - use: [shm]\n")
+    told(good(mpi.run(RANKS, [program, "kinds"], {"LD_PRELOAD": collx, "COLLX_POLICY": policy})),
+         "kinds")
+
+
+def nothing_differs(folder):
+    """All datatypes, operations, roots, and elements that root and leaves cut differently."""
+    result = mpi.run(RANKS, [conformance, "--library", "libcollx", "barrier", "bcast", "allreduce"],
+                     {"LD_PRELOAD": collx, "COLLX_CHECK": "on", "COLLX_AT_ONCE": "on"}).expect()
+    areas = re.findall(r"^area \S+ cases (\d+) failures 0 ", result.out, re.M)
+    check(len(areas) == 3 and all(int(cases) for cases in areas), result.out)
+    check(not spoke(result), result.err)
+
+
+main([*((name, different(name)) for name in DIFFERENT),
+      ("one rank alone asks for it", one_rank_asks),
+      ("a policy asks for it", policy_asks),
+      ("nothing differs", nothing_differs)])
