@@ -211,7 +211,7 @@ static bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
     struct collx_signature signature;
 
     return kind != COLLX_BARRIER && call->count && !collx_self_init(comm->comm) &&
-           !collx_select_sign(kind, call, &signature);
+           !collx_select_sign(comm, kind, call, &signature);
 }
 
 /* Where not even the first calls may go to the MPI library. */

@@ -129,7 +129,7 @@ static int run(enum collx_kind kind, struct collx_slot *slot, struct collx_call 
     bool same = true;
 
     /* MPI refuses it without talking to other ranks. */
-    if (!collx_select_sign(kind, call, &own))
+    if (!collx_select_sign(comm, kind, call, &own))
         return comm->unchecked[kind].run(&comm->unchecked[kind], call);
     memcpy(words, &own, sizeof own);
     for (int i = 0; i < WORDS; i++)

@@ -223,11 +223,19 @@ static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selec
     return choose(selection, COLLX_BCAST, call, is_lasting(call, type, &room));
 }
 
+/* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
+static inline bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
+                              const struct collx_call *call)
+{
+    return call->rbuf == MPI_IN_PLACE ||
+           (kind == COLLX_BCAST && (unsigned)call->root >= (unsigned)comm->size);
+}
+
 static int run_bcast(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
 
-    if ((unsigned)call->root >= (unsigned)selection->comm->size || call->rbuf == MPI_IN_PLACE)
+    if (is_refused(selection->comm, COLLX_BCAST, call))
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     if (recall(selection, call))
         return run_way(selection, selection->last.way, call);
@@ -297,7 +305,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
 
-    if (call->rbuf == MPI_IN_PLACE)
+    if (is_refused(selection->comm, COLLX_ALLREDUCE, call))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     if (call->op != selection->last.op || !recall(selection, call))
         return run_new_allreduce(selection, call);
@@ -306,8 +314,8 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     return run_way(selection, selection->last.way, call);
 }
 
-bool collx_select_sign(enum collx_kind kind, const struct collx_call *call,
-                       struct collx_signature *signature)
+bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
+                       const struct collx_call *call, struct collx_signature *signature)
 {
     struct collx_call described = *call;
     struct room room;
@@ -316,7 +324,7 @@ bool collx_select_sign(enum collx_kind kind, const struct collx_call *call,
     *signature = (struct collx_signature){.kind = (uint8_t)kind};
     if (kind == COLLX_BARRIER)
         return true;
-    if (call->rbuf == MPI_IN_PLACE)
+    if (is_refused(comm, kind, call))
         return false;
     type =
         kind == COLLX_BCAST ? describe(&described, &room) : describe_allreduce(&described, &room);

@@ -27,9 +27,9 @@ struct collx_signature {
 };
 _Static_assert(sizeof(struct collx_signature) == 24, "it travels as bytes");
 
-/* Of a call on any communicator, also before it has routes.  False: MPI will not take the call, as
+/* Of a call on this communicator, also before it has routes.  False: MPI will not take the call, as
  * far as its arguments tell, and is to report what is wrong.  Local. */
-bool collx_select_sign(enum collx_kind kind, const struct collx_call *call,
-                       struct collx_signature *signature);
+bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
+                       const struct collx_call *call, struct collx_signature *signature);
 
 #endif

@@ -7,7 +7,7 @@ what it does; and where they do not differ, nothing is."""
 import re
 
 from job import Report, check, main
-from weather import RANKS, build, by_rank, collx, good, mpi, mpi_name, said_once, spoke
+from weather import RANKS, build, by_rank, collx, good, job, mpi, mpi_name, said_once, spoke
 
 program = build / "tests" / "programs" / f"differ-{mpi_name}"
 conformance = build / "tests" / "conformance" / f"conformance-{mpi_name}"
@@ -59,6 +59,11 @@ def policy_asks(folder):
          "kinds")
 
 
+def refused(folder):
+    """What MPI refuses of one rank it does not carry out: there is nothing to compare."""
+    good(job("lonely-error-told", {"COLLX_CHECK": "on"})).expect_quiet()
+
+
 def nothing_differs(folder):
     """All datatypes, operations, roots, and elements that root and leaves cut differently."""
     result = mpi.run(RANKS, [conformance, "--library", "libcollx", "barrier", "bcast", "allreduce"],
@@ -71,4 +76,5 @@ def nothing_differs(folder):
 main([*((name, different(name)) for name in DIFFERENT),
       ("one rank alone asks for it", one_rank_asks),
       ("a policy asks for it", policy_asks),
+      ("one rank's call is refused", refused),
       ("nothing differs", nothing_differs)])
