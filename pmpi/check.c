@@ -73,7 +73,7 @@ static void print_all(FILE *out, const struct collx_signature *all, int ranks)
 {
     int said = 0;
 
-    for (int rank = 0; rank < ranks && said <= CALLS_SAID; rank++) {
+    for (int rank = 0; rank < ranks; rank++) {
         int first = 0;
         while (!is_like(&all[first], &all[rank]))
             first++;
