@@ -109,9 +109,29 @@ def privileged(mpi):
     return case
 
 
+def module(mpi):
+    """What loads it runs under collx, of this tree, which has been moved since it was made."""
+    def case(folder):
+        modulecmd = shutil.which("modulecmd") or "/usr/lib/modulecmd.tcl"
+        if not Path(modulecmd).exists():
+            raise Skip("no Environment Modules")
+        (folder / "program.c").write_text(PROGRAM)
+        run([mpi.launcher.replace("mpiexec", "mpicc"), "program.c", "-o", "program"], cwd=folder).expect()
+        words = " ".join(map(str, mpi.command(2, [folder / "program"], {})))
+        result = run(["sh", "-c", f'eval "$({modulecmd} sh load collx)" && collx info && {words} && '
+                                  f'eval "$({modulecmd} sh unload collx)" && echo "left: $LD_PRELOAD"'],
+                     {"MODULEPATH": share / "modulefiles", "COLLX_VERBOSE": "1"}).expect()
+        check(f"MPI adapters in {libraries}\n" in result.out, result.out)
+        check("left: \n" in result.out, result.out)
+        check("collx: version" in result.err, f"the job did not run under collx\n{result.err}")
+
+    return case
+
+
 main([("it finds its own parts", finds_its_parts), ("manual pages", has_manuals),
       ("what reads traces or uses groups", compiles)]
      + [(f"{mpi.name}: {'linked' if linked else 'preloaded'}", runs(mpi, linked))
         for mpi in mpis for linked in (False, True)]
+     + [(f"{mpi.name}: by its module", module(mpi)) for mpi in mpis]
      # As a user who has no home Open MPI's does not start.
      + [(f"{mpi.name}: a privileged program", privileged(mpi)) for mpi in mpis if mpi.name == "mpich"])
