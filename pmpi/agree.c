@@ -81,7 +81,8 @@ bool collx_agree_is_done(const struct collx_comm *comm)
 static bool may_block(const struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
-    return collx_agree_is_done(comm);
+    /* Once it has been set up all its ranks are known to run under collx. */
+    return comm->unchecked[0].run || collx_agree_is_done(comm);
 #else
     (void)comm; /* waiting ranks would not let others have the CPU */
     return false;

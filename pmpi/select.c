@@ -224,8 +224,8 @@ static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selec
 }
 
 /* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
-static inline bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
-                              const struct collx_call *call)
+static inline bool is_out_of_bounds(const struct collx_comm *comm, enum collx_kind kind,
+                                    const struct collx_call *call)
 {
     return call->rbuf == MPI_IN_PLACE ||
            (kind == COLLX_BCAST && (unsigned)call->root >= (unsigned)comm->size);
@@ -235,7 +235,7 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
 
-    if (is_refused(selection->comm, COLLX_BCAST, call))
+    if (is_out_of_bounds(selection->comm, COLLX_BCAST, call))
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     if (recall(selection, call))
         return run_way(selection, selection->last.way, call);
@@ -305,7 +305,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
 
-    if (is_refused(selection->comm, COLLX_ALLREDUCE, call))
+    if (is_out_of_bounds(selection->comm, COLLX_ALLREDUCE, call))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     if (call->op != selection->last.op || !recall(selection, call))
         return run_new_allreduce(selection, call);
@@ -324,7 +324,7 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
     *signature = (struct collx_signature){.kind = (uint8_t)kind};
     if (kind == COLLX_BARRIER)
         return true;
-    if (is_refused(comm, kind, call))
+    if (is_out_of_bounds(comm, kind, call))
         return false;
     type =
         kind == COLLX_BCAST ? describe(&described, &room) : describe_allreduce(&described, &room);
@@ -336,10 +336,11 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
         return true;
     }
     signature->op = (uint8_t)described.op_kind;
-    if (described.bytes) {
+    if (described.bytes)
         signature->elem_bytes = (uint32_t)described.elem_bytes;
+    /* An operation of the user's own takes what is the same to MPI as a predefined type, too. */
+    if (described.bytes && described.op_kind != COLLX_OP_USER)
         signature->elem = type->elem;
-    }
     return true;
 }
 

@@ -54,14 +54,17 @@
  * all ranks goes in as it is and as its complement: it was, if each bit is set in one of them only.
  */
 struct hello {
-    uint64_t cannot;      /* not 0: somebody cannot take part */
+    uint64_t flags;
     uint64_t collx[2];    /* hash of everything that two collx must have in common */
     uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
-    uint64_t checks;      /* somebody wants all to compare what they call */
 };
+/* In flags: somebody cannot take part; somebody wants all to compare what they call. */
+enum { HELLO_CANNOT = 1, HELLO_CHECKS = 2 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
-_Static_assert(HELLO_WORDS == 7 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS, "it travels as numbers");
+/* Ranks with another version of collx have to be told so, and make the same call then. */
+_Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS,
+               "it travels as numbers, of which there are as many for ever");
 
 /* All have the built-in one. */
 static uint64_t size_to_hand_over(const struct collx_policy *policy)
@@ -77,11 +80,12 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct 
     uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
     *hello = (struct hello){
-        .cannot = setup == NULL,
+        .flags = setup ? 0 : HELLO_CANNOT,
         .collx = {version, ~version},
         .name = {name, ~name},
-        .checks = (uint64_t)collx_option_number(COLLX_OPTION_CHECK),
     };
+    if (collx_option_number(COLLX_OPTION_CHECK))
+        hello->flags |= HELLO_CHECKS;
     if (setup && comm->rank == 0)
         hello->policy_size = size_to_hand_over(setup->policy);
 
@@ -93,7 +97,7 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct 
                                         "all");
         return COLLX_EUNFIT;
     }
-    return hello->cannot ? COLLX_EUNFIT : 0;
+    return hello->flags & HELLO_CANNOT ? COLLX_EUNFIT : 0;
 }
 
 static void find_own_node(struct collx_comm *comm)
@@ -373,7 +377,7 @@ void collx_comm_setup(struct collx_comm *comm)
     if (!error)
         error = agree(setup, &hello);
     conclude(comm, setup, error);
-    if (!error && hello.checks)
+    if (!error && hello.flags & HELLO_CHECKS)
         collx_check_install(comm);
     setup_destroy(setup);
     errno = keep;

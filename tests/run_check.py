@@ -61,7 +61,22 @@ def policy_asks(folder):
 
 def refused(folder):
     """What MPI refuses of one rank it does not carry out: there is nothing to compare."""
-    good(job("lonely-error-told", {"COLLX_CHECK": "on"})).expect_quiet()
+    for case in "lonely-error", "lonely-error-told":
+        good(job(case, {"COLLX_CHECK": "on", "COLLX_AT_ONCE": "on"})).expect_quiet()
+
+
+def late(folder):
+    result = good(mpi.run(RANKS, [program, "late"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
+                                                     "COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
+    if mpi_name == "mpich":
+        said_once(result, "of differing", "have been waiting", "to compare what they call")
+    else:
+        result.expect_quiet()
+
+
+def equivalent(folder):
+    good(mpi.run(RANKS, [program, "equivalent"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
+                                                  "COLLX_AT_ONCE": "on"})).expect_quiet()
 
 
 def nothing_differs(folder):
@@ -77,4 +92,6 @@ main([*((name, different(name)) for name in DIFFERENT),
       ("one rank alone asks for it", one_rank_asks),
       ("a policy asks for it", policy_asks),
       ("one rank's call is refused", refused),
+      ("a rank is late", late),
+      ("types that are the same to MPI", equivalent),
       ("nothing differs", nothing_differs)])

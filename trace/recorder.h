@@ -21,7 +21,7 @@
     X(NOT_TAKEN, "not taken")         /* the algorithm does not take such a call */                \
     X(BAD_ARGUMENT, "bad argument")   /* left to the MPI library to report */                      \
     X(INTERCOMM, "intercommunicator") /* collx routes nothing between two groups */                \
-    X(SETUP_FAILED, "setup failed")   /* the ranks agreed that a route could not be set up */
+    X(SETUP_FAILED, "setup failed")   /* the ranks agreed to do without, as the job said */
 
 enum collx_reason {
 #define X(REASON, text) COLLX_REASON_##REASON,

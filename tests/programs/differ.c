@@ -1,4 +1,4 @@
-/* Ranks that do not call the same: usage: differ lengths|kinds|operations|elements|roots
+/* Ranks that do not call the same: usage: differ CASE, one of cases[]
  *
  * It is on a communicator of its own, of which MPI libraries return errors, and takes no harm from
  * whatever they make of it.  Prints "good" at its end. */
@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SHORT = 100, LONG = 20000 };
 
@@ -48,14 +49,42 @@ static void roots(void)
     MPI_Bcast(bytes, 0, MPI_BYTE, rank ? 1 : 0, comm);
 }
 
+/* The others wait for rank 0. */
+static void late(void)
+{
+    if (rank == 0)
+        sleep(2);
+    MPI_Barrier(comm);
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* Not different: MPI takes these for the same type. */
+static void equivalent(void)
+{
+    MPI_Datatype copy;
+    MPI_Op op;
+    int in = 1, out = 0;
+
+    MPI_Type_dup(MPI_INT, &copy);
+    MPI_Op_create(add, 1, &op);
+    MPI_Allreduce(&in, &out, 1, rank ? copy : MPI_INT, op, comm);
+    CHECK(out == size);
+    MPI_Op_free(&op);
+    MPI_Type_free(&copy);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"lengths", lengths},
-             {"kinds", kinds},
-             {"operations", operations},
-             {"elements", elements},
-             {"roots", roots}};
+} cases[] = {{"lengths", lengths},      {"kinds", kinds}, {"operations", operations},
+             {"elements", elements},    {"roots", roots}, {"late", late},
+             {"equivalent", equivalent}};
 
 int main(int argc, char **argv)
 {
