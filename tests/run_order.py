@@ -109,13 +109,13 @@ LD_PRELOAD={collx} exec {program} come-and-go 10
         check(calls == (20 if there == 0 else 0), f"{calls} calls of 20 were routed")
 
 
-def join(own, other, timeout):
+def join(own, other, timeout, ranks=1):
     """Two jobs that become one communicator; what env has to set for each of them."""
     joined = build / "tests" / "programs" / f"joined-{mpi_name}"
     if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
         raise Skip("this MPI library cannot bring two jobs together here, without collx either")
     preload = f"LD_PRELOAD={collx}"
-    result = run(mpi.command(1, ["env", preload, *own, joined, joined, preload, *other]),
+    result = run(mpi.command(ranks, ["env", preload, *own, joined, joined, preload, *other]),
                  timeout=timeout).expect()
     if "skip\n" in result.out:
         raise Skip("this MPI library cannot start another job here")
@@ -137,11 +137,17 @@ def one_past_collx(folder):
     join(["JOINED_PAST=1"], [], timeout=30)
 
 
+def jobs_that_compare(folder):
+    """What they call, by what does not get in the way of the program's nonblocking calls."""
+    join(["COLLX_CHECK=on"], [], timeout=60, ranks=2)
+
+
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
       for ranks in (1, 2, 3, 4, 6, 9)] + [
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
     ("jobs that join, and only one has the policy", jobs_that_join),
+    ("jobs that join, and compare what they call", jobs_that_compare),
     ("jobs that join, and MPI_Init of one has gone past collx", one_past_collx),
 ])
