@@ -21,7 +21,11 @@ _Static_assert(sizeof(struct collx_signature) % sizeof(uint64_t) == 0 &&
 /* Different calls that a message tells apart, and ranks that it names of each. */
 enum { CALLS_SAID = 4, RANKS_SAID = 4 };
 
-static const char *const names[COLLX_ROUTED] = {"MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"};
+static const char *const names[COLLX_KINDS] = {
+#define X(KIND, Name, Iname, word) [COLLX_##KIND] = "MPI_" #Name,
+    COLLX_COLLECTIVES(X)
+#undef X
+};
 
 /* Of the others all that is said is how long they are. */
 static const char *const elems[COLLX_ELEMS] = {

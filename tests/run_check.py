@@ -24,6 +24,12 @@ DIFFERENT = {
 }
 
 
+def differ(case, **env):
+    """Runs a case, with what it is compared by."""
+    return good(mpi.run(RANKS, [program, case], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
+                                                 "COLLX_AT_ONCE": "on", **env}))
+
+
 def told(result, name):
     zero, others = DIFFERENT[name]
     said_once(result, "the ranks of differing differ", f"{zero} on rank 0;",
@@ -35,9 +41,7 @@ def different(name):
     def case(folder):
         trace = folder / "trace"
         trace.mkdir()
-        result = mpi.run(RANKS, [program, name], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
-                                                  "COLLX_AT_ONCE": "on", "COLLX_TRACE": trace})
-        told(good(result), name)
+        told(differ(name, COLLX_TRACE=trace), name)
         # Before it collx has carried out what all had called, and after it still does elsewhere.
         report = Report(build, trace)
         barriers = report.calls(collective="MPI_Barrier", route="shm")
@@ -66,8 +70,7 @@ def refused(folder):
 
 
 def late(folder):
-    result = good(mpi.run(RANKS, [program, "late"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
-                                                     "COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
+    result = differ("late", COLLX_STALL="300ms")
     if mpi_name == "mpich":
         said_once(result, "of differing", "have been waiting", "to compare what they call")
     else:
@@ -75,8 +78,7 @@ def late(folder):
 
 
 def equivalent(folder):
-    good(mpi.run(RANKS, [program, "equivalent"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
-                                                  "COLLX_AT_ONCE": "on"})).expect_quiet()
+    differ("equivalent").expect_quiet()
 
 
 def nothing_differs(folder):
