@@ -13,9 +13,15 @@ void collx_spare_begin(uint32_t *users, int sharers)
 
 bool collx_spare_leave(uint32_t *users)
 {
-    /* Release: pairs with the acquire in claim() and let_go(); else our last accesses could meet
-     * what the next users have there, or bring memory back that is gone. */
+    /* Release: pairs with the acquire in claim() and let_go(); else our last accesses
+     * could meet what the next users have there, or bring memory back that is gone. */
     return !(__atomic_fetch_sub(users, 1, __ATOMIC_RELEASE) & GONE);
+}
+
+void collx_spare_return(uint32_t *users)
+{
+    /* Relaxed: what is there has been this sharer's all the time. */
+    __atomic_fetch_add(users, 1, __ATOMIC_RELAXED);
 }
 
 bool collx_spare_let_go(uint32_t *users)
@@ -108,6 +114,20 @@ bool collx_spares_take(struct collx_spares *spares, uint64_t cookie, struct coll
     }
     pthread_mutex_unlock(&spares->lock);
     return found;
+}
+
+bool collx_spares_find(struct collx_spares *spares,
+                       bool (*is)(const struct collx_spare *spare, const void *context),
+                       const void *context, struct collx_spare *found)
+{
+    pthread_mutex_lock(&spares->lock);
+    int i = spares->count - 1;
+    while (i >= 0 && !is(&spares->spare[i], context))
+        i--;
+    if (i >= 0 && found)
+        *found = remove_at(spares, i);
+    pthread_mutex_unlock(&spares->lock);
+    return i >= 0;
 }
 
 bool collx_spares_drop(struct collx_spares *spares, bool any, struct collx_spare *dropped)

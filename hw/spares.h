@@ -37,6 +37,7 @@ struct collx_spare {
     int sharers; /* processes that shared it */
     uint64_t layout;
     uint64_t cookie; /* not 0 */
+    void *with; /* what this process has kept with it; whoever takes it or lets go sees to that */
 };
 
 /* Those of this process.  All functions are local and thread-safe. */
@@ -54,6 +55,9 @@ struct collx_spares {
  * itself, and gets to know whether it may be kept: nobody has let go of it. */
 void collx_spare_begin(uint32_t *users, int sharers);
 bool collx_spare_leave(uint32_t *users);
+/* All sharers know that all of them have it still, so nobody else can have claimed it, and each is
+ * a user again. */
+void collx_spare_return(uint32_t *users);
 /* This process lets go of it.  Whether nobody uses it: then its memory, but for `users`, can go at
  * once.  More than one process may hear that. */
 bool collx_spare_let_go(uint32_t *users);
@@ -74,6 +78,12 @@ bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX
                         struct collx_spare *wanted);
 /* The others: the one with this cookie. */
 bool collx_spares_take(struct collx_spares *spares, uint64_t cookie, struct collx_spare *taken);
+
+/* The latest that `is` one, out of them; or, with `found` NULL, whether there is one.  `is` is
+ * called with a lock held. */
+bool collx_spares_find(struct collx_spares *spares,
+                       bool (*is)(const struct collx_spare *spare, const void *context),
+                       const void *context, struct collx_spare *found);
 
 /* One that somebody has let go of; with `any`, else the oldest.  False: there is none. */
 bool collx_spares_drop(struct collx_spares *spares, bool any, struct collx_spare *dropped);

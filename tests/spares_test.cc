@@ -21,7 +21,7 @@ struct Memory {
 
     collx_spare spare(uint64_t cookie, int sharers = 2, size_t size = 100, uint64_t layout = 7)
     {
-        return {this, &users, size, sharers, layout, cookie};
+        return {this, &users, size, sharers, layout, cookie, nullptr};
     }
 };
 
@@ -48,7 +48,7 @@ class Spares : public testing::Test
     /* The cookie of what the leader gets; 0: nothing. */
     uint64_t claim(const Cookies &common, int sharers = 2, size_t size = 100, uint64_t layout = 7)
     {
-        collx_spare wanted = {nullptr, nullptr, size, sharers, layout, 0};
+        collx_spare wanted = {nullptr, nullptr, size, sharers, layout, 0, nullptr};
         return collx_spares_claim(&spares, common.data(), &wanted) ? wanted.cookie : 0;
     }
 };
@@ -152,6 +152,38 @@ TEST_F(Spares, WhatHasBeenUsedMeanwhileIsAnotherOne)
     EXPECT_EQ(claim(told()), 99u);
 }
 
+TEST_F(Spares, LatestThatIsOneIsFound)
+{
+    const auto is_odd = [](const collx_spare *spare, const void *context) {
+        EXPECT_EQ(context, nullptr);
+        return spare->cookie % 2 == 1;
+    };
+    collx_spare found;
+
+    EXPECT_FALSE(collx_spares_find(&spares, is_odd, nullptr, &found));
+    for (unsigned i = 0; i < 4; i++)
+        keep(i);
+    EXPECT_TRUE(collx_spares_find(&spares, is_odd, nullptr, nullptr));
+    EXPECT_EQ(told(), (Cookies{1, 2, 3, 4})) << "who only looks has not got it";
+    ASSERT_TRUE(collx_spares_find(&spares, is_odd, nullptr, &found));
+    EXPECT_EQ(found.cookie, 3u);
+    EXPECT_EQ(told(), (Cookies{1, 2, 4, 0}));
+}
+
+/* One sharer may have left again before another one comes. */
+TEST_F(Spares, SharersReturnOneByOne)
+{
+    uint32_t *users = &memory[0].users;
+
+    keep(0);
+    collx_spare_return(users);
+    EXPECT_TRUE(collx_spare_leave(users));
+    collx_spare_return(users);
+    EXPECT_EQ(claim({1}), 0u) << "somebody uses it";
+    EXPECT_TRUE(collx_spare_leave(users));
+    EXPECT_EQ(claim({1}), 1u);
+}
+
 /* Leaders in different processes want the same segments at the same time, again and again: no two
  * have one together, and each finds what the last one has left there. */
 TEST_F(Spares, EachGoesToOneLeader)
@@ -173,7 +205,7 @@ TEST_F(Spares, EachGoesToOneLeader)
             const Cookies common = {1, 2};
             collx_spare spare, none;
             for (int turn = 0; turn < TURNS; turn++) {
-                spare = {nullptr, nullptr, 100, 1, 7, 0};
+                spare = {nullptr, nullptr, 100, 1, 7, 0, nullptr};
                 if (!collx_spares_claim(&list, common.data(), &spare))
                     continue;
                 auto *memory = static_cast<Memory *>(spare.base);
