@@ -1,5 +1,6 @@
 #include "algorithms/crowd.h"
 
+#include "base/hash.h"
 #include "base/launcher.h"
 #include "base/options.h"
 
@@ -94,6 +95,20 @@ bool collx_crowd_foreseen(void)
 
     pthread_once(&found, find);
     return foreseen(own_cpus(mask));
+}
+
+uint64_t collx_crowd_own(void)
+{
+    uint64_t mask[COLLX_CPUS / 64], hash = COLLX_HASH_START;
+
+    own_cpus(mask);
+    hash += atomic_load_explicit(&in_crowd, memory_order_relaxed);
+    for (int i = 0; i < COLLX_CPUS / 64; i++)
+        if (mask[i]) {
+            const uint64_t part[] = {(uint64_t)i, mask[i]};
+            hash = collx_hash(hash, part, sizeof part);
+        }
+    return hash;
 }
 
 void collx_crowd_join(void *segment)

@@ -46,6 +46,9 @@ bool collx_crowd_foreseen(void);
 /* Enter what this rank knows.  `segment` starts with a struct collx_crowd. */
 void collx_crowd_join(void *segment);
 
+/* A number for what this rank would enter now: another one where its CPUs are others. */
+uint64_t collx_crowd_own(void);
+
 /* Enter one limit of one rank. */
 void collx_crowd_limit(void *segment, const struct collx_cpu_limit *limit);
 

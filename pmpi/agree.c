@@ -70,9 +70,9 @@ void collx_agree_done(void)
     is_done = true;
 }
 
-bool collx_agree_is_done(const struct collx_comm *comm)
+bool collx_agree_is_done(const struct collx_comm *comm, int *there)
 {
-    return is_done && collx_world_has(comm, NULL);
+    return is_done && collx_world_has(comm, there);
 }
 
 /* Open MPI numbers the nonblocking collectives of a communicator as a rank begins them, and an
@@ -82,7 +82,7 @@ static bool may_block(const struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
     /* Once it has been set up all its ranks are known to run under collx. */
-    return comm->unchecked[0].run || collx_agree_is_done(comm);
+    return comm->unchecked[0].run || collx_agree_is_done(comm, NULL);
 #else
     (void)comm; /* waiting ranks would not let others have the CPU */
     return false;

@@ -1,6 +1,7 @@
 #include "pmpi/calls.h"
 
 #include "pmpi/agree.h"
+#include "pmpi/kept.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
 #include "pmpi/select.h"
@@ -164,12 +165,16 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
     bool due = comm->calls >= comm->due_at;
 
     if (!due) {
+        const bool again = comm->calls >= COLLX_WARMUP_AGAIN;
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        const bool met = collx_agree_is_done(comm);
-        if (comm->may_be_long || !met)
-            due = collx_comm_is_due(
-                comm, comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, met);
+        const bool met = collx_agree_is_done(comm, NULL);
+        if (comm->may_be_long || again || !met)
+            due = collx_comm_is_due(comm,
+                                    comm->passed >= COLLX_WARMUP_BYTES ||
+                                        warm_up == COLLX_WARMUP_CROWD ||
+                                        (comm->rank == 0 && collx_kept_expects(comm)),
+                                    met);
     }
     if (due)
         collx_comm_setup(comm);
@@ -309,7 +314,7 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
-    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_is_done(comm);
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_is_done(comm, NULL);
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;

@@ -303,12 +303,22 @@ int collx_world_rank(const struct collx_comm *comm)
 /* Its processes, as long as MPI_COMM_WORLD or a session can be used. */
 static MPI_Group world;
 static atomic_bool has_world;
+static atomic_bool has_one_thread;
 
 void collx_world_keep(void)
 {
+    int level;
+
+    if (!pmpi.Query_thread(&level))
+        atomic_store(&has_one_thread, level <= MPI_THREAD_FUNNELED);
     if (!pmpi.Comm_group(MPI_COMM_WORLD, &world))
         /* Release: a thread that sees it uses the group. */
         atomic_store_explicit(&has_world, true, memory_order_release);
+}
+
+bool collx_world_has_one_thread(void)
+{
+    return atomic_load(&has_one_thread);
 }
 
 bool collx_world_has(const struct collx_comm *comm, int *there)

@@ -28,6 +28,10 @@ enum {
     COLLX_WARMUP_BYTES = 1 << 20,
     COLLX_WARMUP_COUNT = 64, /* fewer elements do not come to that, and are not looked at */
     COLLX_WARMUP_FACTOR = 4,
+    /* By the same word rank 0 tells whether it is worth it already, by what is known of those that
+     * were before (pmpi/history.h); also where only few bytes can have passed, from so many calls
+     * on. */
+    COLLX_WARMUP_AGAIN = 64,
     /* In a crowd with an MPI library that lets no other rank have the CPU while it waits: calls
      * take milliseconds there, as long as a setup.  Agreed on when MPI_COMM_WORLD comes up. */
     COLLX_WARMUP_CROWD = 2,
@@ -42,6 +46,22 @@ struct collx_attached {
 };
 
 struct collx_selection; /* pmpi/select.c */
+
+/* What a setup makes: the ways that calls go.  When the communicator is freed the next one of the
+ * same ranks may have it as it is (pmpi/kept.h). */
+struct collx_routes {
+    struct collx_team *team; /* NULL: there are none */
+    struct collx_facts facts;
+    int leader;     /* the lowest rank on this one's node */
+    int node_ranks; /* how many there are on it */
+    int attached_count;
+    struct collx_attached *attached; /* [attached_count] */
+    struct collx_selection *selection[COLLX_ROUTED];
+    void *segment; /* shared by the ranks of the node */
+    size_t segment_size;
+    uint64_t segment_layout; /* see pmpi/segment.h */
+    uint64_t crowd;          /* collx_crowd_own() then: how the team waits follows from it */
+};
 
 struct collx_comm {
     struct collx_slot slot[COLLX_ROUTED]; /* what its calls go to; first, since they are hot */
@@ -67,24 +87,15 @@ struct collx_comm {
     uint64_t global;   /* equal on all its ranks */
 
     /* Since it was set up. */
-    struct collx_team team;
-    struct collx_facts facts;
-    int leader;     /* the lowest rank on this one's node */
-    int node_ranks; /* how many there are on it */
-    int attached_count;
-    int segment_fd; /* of the leader, while the others open it; else 0 */
-    void *segment;  /* shared by the ranks of the node */
-    size_t segment_size;
-    uint64_t segment_layout; /* see pmpi/segment.h */
-    MPI_Comm messages;       /* pmpi/messages.h */
+    struct collx_routes routes;
+    int segment_fd;    /* of the leader, while the others open it; else 0 */
+    MPI_Comm messages; /* pmpi/messages.h */
     bool has_messages;
     int tag;  /* of those of this communicator */
     int *ear; /* [size]: each rank's in `messages`; NULL: that is this communicator's own */
     int requests;
-    MPI_Request *request;            /* [requests], of the messages on their way */
-    struct collx_net *rma;           /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
-    struct collx_attached *attached; /* [attached_count] */
-    struct collx_selection *selection[COLLX_ROUTED];
+    MPI_Request *request;  /* [requests], of the messages on their way */
+    struct collx_net *rma; /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_slot unchecked[COLLX_ROUTED]; /* of pmpi/check.h: what its calls go to then */
     char name[MPI_MAX_OBJECT_NAME + 1];        /* as MPI knows it when it is set up */
     char label[MPI_MAX_OBJECT_NAME + 32];      /* for messages: the name, or what can be said */
@@ -181,6 +192,10 @@ void collx_comms_retire(void);
 void collx_comms_finish(void);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);
+/* All that this process calls follows from its program alone: it has said that no more than one
+ * thread will call MPI.  What threads have called before each other may be another way round in the
+ * next run. */
+bool collx_world_has_one_thread(void);
 /* MPI_COMM_WORLD can be used: not before MPI_Init, not after MPI_Finalize, not with sessions alone.
  */
 bool collx_world_up(void);
@@ -198,6 +213,8 @@ void collx_comm_setup(struct collx_comm *comm);
  * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,
  * where nobody traces it. */
 uint64_t collx_setup_begin(void);
+/* Take routes down that all ranks have set up.  Local, without an MPI call. */
+void collx_routes_finish(struct collx_routes *routes);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
  * of nodes where they have windows (pmpi/rma.h).  Twice is once; in a child that the process
  * has forked it is nothing. */

@@ -15,6 +15,7 @@
  */
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
+#include "pmpi/kept.h"
 #include "trace/recorder.h"
 
 #include <string.h>
@@ -131,6 +132,8 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
     if (!known)
         state = collx_comm_add(*comm);
 #endif
+    if (known)
+        collx_kept_keep(state);
     if (state != &collx_comm_unknown)
         collx_comm_retire(state);
     if (known)

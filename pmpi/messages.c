@@ -147,11 +147,11 @@ static void report_stall(struct collx_comm *comm, const struct collx_message *me
     for (int i = 0; i < count; i++)
         if (comm->request[i] != MPI_REQUEST_NULL && messages[i].sends == sends && missing++ < 16)
             length += snprintf(who + length, sizeof who - (size_t)length, " %d", messages[i].rank);
-    comm->team.stalled = true;
+    comm->routes.team->stalled = true;
     collx_warn(
         "rank %d of %s has waited %.0f s in a collective for a message %s rank%s%s%s. Has it "
         "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
-        comm->rank, comm->team.name, (double)waited_ns / 1e9, sends ? "to" : "from",
+        comm->rank, comm->routes.team->name, (double)waited_ns / 1e9, sends ? "to" : "from",
         missing == 1 ? "" : "s", who, missing > 16 ? " and others" : "");
 }
 
@@ -175,9 +175,9 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
         /* Ranks may outnumber the CPUs; nobody has counted, where there is no shared memory. */
         if (round > POLLS)
             sched_yield();
-        if (round % 1024 == 0 && comm->team.stall_ms && !comm->team.stalled) {
+        if (round % 1024 == 0 && comm->routes.team->stall_ms && !comm->routes.team->stalled) {
             uint64_t waited = collx_clock_ns() - begin;
-            if (waited / 1000000 > (uint64_t)comm->team.stall_ms)
+            if (waited / 1000000 > (uint64_t)comm->routes.team->stall_ms)
                 report_stall(comm, messages, count, waited);
         }
     }

@@ -61,6 +61,7 @@
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \
     X(Put)                                                                                         \
+    X(Query_thread)                                                                                \
     X(Reduce_local)                                                                                \
     X(Sendrecv)                                                                                    \
     X(Test)                                                                                        \

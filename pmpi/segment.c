@@ -5,6 +5,7 @@
 #include "base/launcher.h"
 #include "base/options.h"
 #include "hw/budget.h"
+#include "pmpi/kept.h"
 #include "pmpi/lifetime.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static int node_ranks(const struct collx_comm *comm)
         pmpi.Comm_size(MPI_COMM_WORLD, &ranks);
     else if (ranks == 0) /* sessions alone and a launcher that does not tell: as a rule no more */
         ranks = (int)sysconf(_SC_NPROCESSORS_CONF);
-    return ranks > comm->node_ranks ? ranks : comm->node_ranks;
+    return ranks > comm->routes.node_ranks ? ranks : comm->routes.node_ranks;
 }
 
 /* Of the option's initial value.  Found once: a machine may have thousands of mounts, and a job
@@ -63,6 +64,7 @@ static void unmap(void *segment, size_t size, int sharers)
 
 static void let_go(const struct collx_spare *spare)
 {
+    collx_kept_close(spare->with);
     if (collx_spare_let_go(spare->users))
         collx_shm_release(spare->base, spare->size);
     unmap(spare->base, spare->size, spare->sharers);
@@ -88,18 +90,19 @@ static int reserve(struct collx_comm *comm, size_t size, uint64_t layout)
     if (size > (size_t)collx_option_number(COLLX_OPTION_MEMORY_COMM))
         return -E2BIG;
     do
-        error = collx_budget_take(&budget, collx_budget_part(size, comm->node_ranks),
+        error = collx_budget_take(&budget, collx_budget_part(size, comm->routes.node_ranks),
                                   collx_segment_share(comm));
     while (error && drop_spare(true));
-    comm->segment_size = error ? 0 : size;
-    comm->segment_layout = layout;
+    comm->routes.segment_size = error ? 0 : size;
+    comm->routes.segment_layout = layout;
     return error;
 }
 
 static void give_back(struct collx_comm *comm)
 {
-    collx_budget_give(&budget, collx_budget_part(comm->segment_size, comm->node_ranks));
-    comm->segment_size = 0;
+    collx_budget_give(&budget,
+                      collx_budget_part(comm->routes.segment_size, comm->routes.node_ranks));
+    comm->routes.segment_size = 0;
 }
 
 void collx_segments_tell(uint64_t spare[COLLX_SPARES])
@@ -111,21 +114,23 @@ void collx_segments_tell(uint64_t spare[COLLX_SPARES])
 
 static void use(struct collx_comm *comm, const struct collx_spare *spare)
 {
-    comm->segment = spare->base;
-    comm->segment_size = spare->size;
-    comm->segment_layout = spare->layout;
+    collx_kept_close(spare->with);
+    comm->routes.segment = spare->base;
+    comm->routes.segment_size = spare->size;
+    comm->routes.segment_layout = spare->layout;
 }
 
 bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
                          const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address)
 {
-    struct collx_spare wanted = {.size = size, .layout = layout, .sharers = comm->node_ranks};
+    struct collx_spare wanted = {
+        .size = size, .layout = layout, .sharers = comm->routes.node_ranks};
 
     if (!collx_spares_claim(&spares, spare, &wanted))
         return false;
     use(comm, &wanted);
     address->at = (struct collx_shm_address){.pid = getpid(), .fd = -1, .cookie = wanted.cookie};
-    struct collx_crowd *crowd = comm->segment;
+    struct collx_crowd *crowd = comm->routes.segment;
     crowd->cookie = collx_shm_cookie();
     return true;
 }
@@ -136,7 +141,7 @@ int collx_segment_make(struct collx_comm *comm, size_t size, uint64_t layout)
 
     if (error)
         return error;
-    error = collx_shm_create(size, &comm->segment, &comm->segment_fd);
+    error = collx_shm_create(size, &comm->routes.segment, &comm->segment_fd);
     if (error)
         give_back(comm);
     return error;
@@ -144,15 +149,15 @@ int collx_segment_make(struct collx_comm *comm, size_t size, uint64_t layout)
 
 int collx_segment_allocate(struct collx_comm *comm, struct collx_segment_address *address)
 {
-    int error = collx_shm_allocate(comm->segment_fd, comm->segment_size);
+    int error = collx_shm_allocate(comm->segment_fd, comm->routes.segment_size);
 
     if (error) {
         collx_segment_opened(comm);
         collx_segment_close(comm);
         return error;
     }
-    struct collx_crowd *crowd = comm->segment;
-    collx_spare_begin(&crowd->users, comm->node_ranks);
+    struct collx_crowd *crowd = comm->routes.segment;
+    collx_spare_begin(&crowd->users, comm->routes.node_ranks);
     address->at = collx_shm_tell(comm->segment_fd, &crowd->cookie);
     return 0;
 }
@@ -175,8 +180,8 @@ int collx_segment_open(struct collx_comm *comm, size_t size, uint64_t layout,
     int error = reserve(comm, size, layout);
     if (error)
         return error;
-    error =
-        collx_shm_open(&address->at, size, offsetof(struct collx_crowd, cookie), &comm->segment);
+    error = collx_shm_open(&address->at, size, offsetof(struct collx_crowd, cookie),
+                           &comm->routes.segment);
     if (error)
         give_back(comm);
     return error;
@@ -191,33 +196,52 @@ void collx_segment_opened(struct collx_comm *comm)
 
 void collx_segment_close(struct collx_comm *comm)
 {
-    if (comm->segment)
-        unmap(comm->segment, comm->segment_size, comm->node_ranks);
-    comm->segment = NULL;
-    comm->segment_size = 0;
+    if (comm->routes.segment)
+        unmap(comm->routes.segment, comm->routes.segment_size, comm->routes.node_ranks);
+    comm->routes.segment = NULL;
+    comm->routes.segment_size = 0;
 }
 
-void collx_segment_keep(struct collx_comm *comm)
+static void keep(const struct collx_spare *spare)
 {
-    struct collx_crowd *crowd = comm->segment;
+    struct collx_spare over;
 
-    comm->segment = NULL;
+    if (!collx_spares_keep(&spares, spare, &over))
+        let_go(&over);
+}
+
+void collx_segment_keep(struct collx_routes *routes, struct collx_kept *with)
+{
+    struct collx_crowd *crowd = routes->segment;
+
+    routes->segment = NULL;
     if (!crowd)
         return;
     const struct collx_spare spare = {
         .base = crowd,
         .users = &crowd->users,
-        .size = comm->segment_size,
-        .sharers = comm->node_ranks,
-        .layout = comm->segment_layout,
+        .size = routes->segment_size,
+        .sharers = routes->node_ranks,
+        .layout = routes->segment_layout,
         .cookie = crowd->cookie,
+        .with = with,
     };
-    comm->segment_size = 0;
-    struct collx_spare over;
-    if (!collx_spare_leave(&crowd->users))
+    routes->segment_size = 0;
+    if (collx_spare_leave(&crowd->users))
+        keep(&spare);
+    else
         let_go(&spare);
-    else if (!collx_spares_keep(&spares, &spare, &over))
-        let_go(&over);
+}
+
+bool collx_segment_find(bool (*is)(const struct collx_spare *spare, const void *context),
+                        const void *context, struct collx_spare *spare)
+{
+    return collx_spares_find(&spares, is, context, spare);
+}
+
+void collx_segment_put_back(const struct collx_spare *spare)
+{
+    keep(spare);
 }
 
 void collx_segments_finish(void)

@@ -347,8 +347,8 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
 static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,
                        const struct collx_args *args)
 {
-    for (int i = 0; algorithm && i < comm->attached_count; i++) {
-        struct collx_attached *attached = &comm->attached[i];
+    for (int i = 0; algorithm && i < comm->routes.attached_count; i++) {
+        struct collx_attached *attached = &comm->routes.attached[i];
         if (attached->algorithm == algorithm && !memcmp(&attached->args, args, sizeof *args))
             return (struct way){&attached->slot, algorithm->takes, attached->route};
     }
@@ -360,8 +360,8 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
 {
     bool all_mpi = true;
 
-    free(comm->selection[kind]);
-    comm->selection[kind] = NULL;
+    free(comm->routes.selection[kind]);
+    comm->routes.selection[kind] = NULL;
     for (int i = 0; i < count; i++)
         all_mpi = all_mpi && !choices[i].algorithm;
     if (all_mpi)
@@ -371,7 +371,6 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
         calloc(1, sizeof *selection + (size_t)count * sizeof(struct option));
     if (!selection)
         return -ENOMEM;
-    selection->comm = comm;
     for (int i = 0; i < count; i++) {
         struct option *option = &selection->option[i];
         option->last =
@@ -381,7 +380,7 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
         option->way = find(comm, choices[i].algorithm, &choices[i].args);
         option->otherwise = find(comm, choices[i].otherwise, &choices[i].otherwise_args);
     }
-    comm->selection[kind] = selection;
+    comm->routes.selection[kind] = selection;
     return 0;
 }
 
@@ -393,8 +392,23 @@ void collx_select_install(struct collx_comm *comm, enum collx_kind kind)
         [COLLX_ALLREDUCE] = run_allreduce,
     };
 
-    if (comm->selection[kind])
-        comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = comm->selection[kind]};
-    else
+    struct collx_selection *selection = comm->routes.selection[kind];
+
+    if (!selection) {
         collx_calls_to_mpi(comm, kind, COLLX_REASON_POLICY);
+        return;
+    }
+    selection->comm = comm;
+    selection->calls = 0;
+    comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = selection};
+}
+
+uint64_t collx_select_calls(const struct collx_comm *comm)
+{
+    uint64_t calls = 0;
+
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        if (comm->routes.selection[kind])
+            calls += comm->routes.selection[kind]->calls;
+    return calls;
 }

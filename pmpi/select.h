@@ -8,13 +8,15 @@
 enum { COLLX_CHOICES = 32 };
 
 /* Make ready what the plan for one collective says.  `choices` as collx_policy_plan() made them; an
- * algorithm that is not in comm->attached counts as the MPI library's.  May be repeated.  0 or
- * -ENOMEM. */
+ * algorithm that is not in comm->routes.attached counts as the MPI library's.  May be repeated.  0
+ * or -ENOMEM. */
 int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_choice *choices, int count);
 
 /* Put what was made ready into the communicator's slot.  Cannot fail. */
 void collx_select_install(struct collx_comm *comm, enum collx_kind kind);
+/* How many calls have gone to algorithms since, of all kinds. */
+uint64_t collx_select_calls(const struct collx_comm *comm);
 
 /* What MPI wants to be the same on all ranks; 0 where it does not count.  Root and leaves of a
  * Bcast may cut the same bytes into different elements. */

@@ -2,7 +2,9 @@
  * that all ranks have made.
  *
  *   1. Everybody tells whether it can take part (it has the memory for all that follows, and the
- *      same collx as the others).  If anybody cannot, nobody goes on.
+ *      same collx as the others).  If anybody cannot, nobody goes on.  Where all have the same
+ *      routes still from a communicator that has been freed they take those, and go on with 6.
+ *      Where only some have, or others, they say so, and everybody tells again.
  *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands its policy
  * over, unless that is the built-in one, and its name for the communicator, unless all have the
  * same.
@@ -34,11 +36,13 @@
 #include "pmpi/calls.h"
 #include "pmpi/check.h"
 #include "pmpi/gpu.h"
+#include "pmpi/kept.h"
 #include "pmpi/lend.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 #include "pmpi/policy.h"
 #include "pmpi/progress.h"
+#include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/setup.h"
@@ -55,8 +59,10 @@
  */
 struct hello {
     uint64_t flags;
-    uint64_t collx[2];    /* hash of everything that two collx must have in common */
-    uint64_t name[2];     /* hash of the communicator's name, which each rank may set differently */
+    uint64_t collx[2]; /* hash of everything that two collx must have in common */
+    /* Hash of what may be another one on each rank: the communicator's name, and the routes that
+     * have been kept for it. */
+    uint64_t own[2];
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
 /* In flags: somebody cannot take part; somebody wants all to compare what they call. */
@@ -72,17 +78,19 @@ static uint64_t size_to_hand_over(const struct collx_policy *policy)
     return policy == collx_policy_builtin() ? 0 : collx_policy_size(policy);
 }
 
-/* 1.  `setup` is NULL where this rank cannot take part; it still says so.  0; COLLX_EUNFIT, on all
- * ranks, where they do not go on; or an MPI error. */
-static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct hello *hello)
+/* 1.  `setup` and `kept` are NULL where this rank cannot take part; it still says so.  0;
+ * COLLX_EUNFIT, on all ranks, where they do not go on; or an MPI error. */
+static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
+                     const struct collx_kept *kept, struct hello *hello)
 {
-    uint64_t version = collx_policy_version();
-    uint64_t name = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
+    const uint64_t version = collx_policy_version(), cookie = collx_kept_cookie(kept);
+    uint64_t own = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
+    own = collx_hash(own, &cookie, sizeof cookie);
     *hello = (struct hello){
-        .flags = setup ? 0 : HELLO_CANNOT,
+        .flags = setup || kept ? 0 : HELLO_CANNOT,
         .collx = {version, ~version},
-        .name = {name, ~name},
+        .own = {own, ~own},
     };
     if (collx_option_number(COLLX_OPTION_CHECK))
         hello->flags |= HELLO_CHECKS;
@@ -100,16 +108,22 @@ static int say_hello(struct collx_comm *comm, struct collx_setup *setup, struct 
     return hello->flags & HELLO_CANNOT ? COLLX_EUNFIT : 0;
 }
 
+/* What may be another one on each rank is the same on all. */
+static bool is_common(const struct hello *hello)
+{
+    return !(hello->own[0] & hello->own[1]);
+}
+
 static void find_own_node(struct collx_comm *comm)
 {
-    const int *node = comm->facts.node;
+    const int *node = comm->routes.facts.node;
 
-    comm->leader = 0;
-    while (node[comm->leader] != node[comm->rank])
-        comm->leader++;
-    comm->node_ranks = 0;
-    for (int rank = comm->leader; rank < comm->size; rank++)
-        comm->node_ranks += node[rank] == node[comm->rank];
+    comm->routes.leader = 0;
+    while (node[comm->routes.leader] != node[comm->rank])
+        comm->routes.leader++;
+    comm->routes.node_ranks = 0;
+    for (int rank = comm->routes.leader; rank < comm->size; rank++)
+        comm->routes.node_ranks += node[rank] == node[comm->rank];
 }
 
 /* `size` bytes of rank 0's policy, which becomes that of all and, of those that have none yet,
@@ -138,13 +152,13 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
     int error = collx_agree_from_all(comm, &own, setup->where, sizeof own);
     if (error)
         return error;
-    collx_where_facts(setup->where, comm->size, &comm->facts, setup->places, setup->members,
+    collx_where_facts(setup->where, comm->size, &comm->routes.facts, setup->places, setup->members,
                       setup->node);
-    comm->team.places = comm->facts.places;
-    comm->team.node = comm->facts.node;
+    comm->routes.team->places = comm->routes.facts.places;
+    comm->routes.team->node = comm->routes.facts.node;
     find_own_node(comm);
     error = hand_over(comm, hello->policy_size, &setup->policy, &setup->received);
-    if (!error && (hello->name[0] & hello->name[1]))
+    if (!error && !is_common(hello))
         error = collx_agree_from_zero(comm, comm->name, sizeof comm->name);
     return error;
 }
@@ -156,7 +170,7 @@ static void plan(struct collx_setup *setup)
 
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         setup->count[kind] =
-            collx_policy_plan(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
+            collx_policy_plan(setup->policy, &comm->routes.facts, comm->name, (enum collx_kind)kind,
                               &setup->refused, setup->choice[kind], COLLX_CHOICES);
         if (setup->count[kind] < 0) {
             static bool said;
@@ -165,7 +179,7 @@ static void plan(struct collx_setup *setup)
                     &said,
                     "the policy %s divides %s on %s into more than %d ranges, so it stays "
                     "with the MPI library. Use fewer rules",
-                    setup->policy->source, collx_kind_name((unsigned)kind), comm->team.name,
+                    setup->policy->source, collx_kind_name((unsigned)kind), comm->routes.team->name,
                     COLLX_CHOICES);
             setup->count[kind] = 0;
         }
@@ -189,7 +203,7 @@ static size_t want(struct collx_setup *setup, const struct collx_algorithm *algo
     while (collx_algorithms[wanted->algorithm] != algorithm)
         wanted->algorithm++;
     if (algorithm->space)
-        wanted->space = algorithm->space(&setup->comm->facts, args);
+        wanted->space = algorithm->space(&setup->comm->routes.facts, args);
     wanted->space = collx_line_up(wanted->space);
     wanted->offset = offset;
     setup->wanted_count++;
@@ -269,7 +283,8 @@ static int try_plan(struct collx_setup *setup, bool *again)
     if (!error && !*again)
         error = collx_setup_connect(setup, again);
     if (*again) {
-        collx_setup_detach(comm);
+        collx_setup_detach(&comm->routes);
+        collx_rma_close(comm);
         collx_segment_close(comm);
     }
     return error;
@@ -301,34 +316,39 @@ static void setup_destroy(struct collx_setup *setup)
     free(setup);
 }
 
+/* With the team of the routes that it makes. */
 static struct collx_setup *setup_create(struct collx_comm *comm)
 {
     struct collx_setup *setup = calloc(1, sizeof *setup);
 
     if (!setup)
         return NULL;
+    comm->routes.team = calloc(1, sizeof *comm->routes.team);
     setup->where = calloc((size_t)comm->size, sizeof *setup->where);
     setup->places = calloc((size_t)comm->size, sizeof *setup->places);
     setup->members = calloc((size_t)comm->size, sizeof *setup->members);
     setup->node = calloc((size_t)comm->size, sizeof *setup->node);
     setup->addresses = calloc((size_t)comm->size, sizeof *setup->addresses);
-    if (!setup->where || !setup->places || !setup->members || !setup->node || !setup->addresses ||
-        collx_self_init(comm->comm)) {
+    if (!comm->routes.team || !setup->where || !setup->places || !setup->members || !setup->node ||
+        !setup->addresses || collx_self_init(comm->comm)) {
         setup_destroy(setup);
         return NULL;
     }
+    *comm->routes.team = (struct collx_team){
+        .rank = comm->rank,
+        .size = comm->size,
+        .ops = &collx_lent,
+        .ctx = comm,
+        .name = comm->label,
+    };
     setup->comm = comm;
     setup->policy = comm->rank == 0 ? collx_policy_own() : collx_policy_builtin();
     return setup;
 }
 
 /* 6.  `error`: nothing comes of it. */
-static void conclude(struct collx_comm *comm, struct collx_setup *setup, int error)
+static void fill_slots(struct collx_comm *comm, int error)
 {
-    if (!error) {
-        collx_crowd_decide(comm->segment, comm->node_ranks, &comm->team);
-        collx_gpu_init();
-    }
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         if (error)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
@@ -338,12 +358,36 @@ static void conclude(struct collx_comm *comm, struct collx_setup *setup, int err
     if (error)
         collx_setup_report_failed(comm, "could not agree on their routes. Most likely one of them "
                                         "has no memory left, or no communicator");
-    else
+}
+
+/* After 2 to 5, with the result of those. */
+static void conclude(struct collx_comm *comm, const struct collx_setup *setup, int error)
+{
+    if (!error) {
+        collx_crowd_decide(comm->routes.segment, comm->routes.node_ranks, comm->routes.team);
+        comm->routes.crowd = collx_crowd_own();
+        collx_gpu_init();
+    }
+    fill_slots(comm, error);
+    if (!error)
         collx_setup_report_unordered(comm, setup);
     if (!error && comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
         collx_setup_explain(setup);
-    comm->facts.places = comm->team.places = NULL;
-    comm->facts.node = comm->team.node = NULL;
+    comm->routes.facts.places = NULL;
+    comm->routes.facts.node = NULL;
+    if (comm->routes.team)
+        comm->routes.team->places = NULL, comm->routes.team->node = NULL;
+}
+
+/* 1, then, if all have the same routes from a freed communicator, 6. */
+static void take_kept(struct collx_comm *comm, struct collx_kept *kept)
+{
+    collx_kept_take(kept, comm);
+    fill_slots(comm, 0);
+    if (comm->rank == 0 && collx_option_number(COLLX_OPTION_VERBOSE) > 0)
+        collx_warn(
+            "the collectives of %s go the ways of one that has been freed, of the same ranks",
+            comm->label);
 }
 
 bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met)
@@ -361,19 +405,28 @@ bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met)
 void collx_comm_setup(struct collx_comm *comm)
 {
     int keep = errno;
-    struct collx_setup *setup = setup_create(comm);
     struct hello hello;
 
     collx_process_keep();
     collx_comm_name(comm);
-    comm->team = (struct collx_team){
-        .rank = comm->rank,
-        .size = comm->size,
-        .ops = &collx_lent,
-        .ctx = comm,
-        .name = comm->label,
-    };
-    int error = say_hello(comm, setup, &hello);
+    struct collx_key *key = collx_key_create(comm);
+    struct collx_kept *kept = collx_kept_find(key);
+    struct collx_setup *setup = kept ? NULL : setup_create(comm);
+    int error = say_hello(comm, setup, kept, &hello);
+    const bool taken = !error && kept && is_common(&hello);
+    collx_kept_set_up(key, taken);
+    free(key);
+    if (taken) {
+        take_kept(comm, kept);
+        errno = keep;
+        return;
+    }
+    collx_kept_put_back(kept);
+    if (!error && !is_common(&hello)) {
+        if (kept)
+            setup = setup_create(comm);
+        error = say_hello(comm, setup, NULL, &hello);
+    }
     if (!error)
         error = agree(setup, &hello);
     conclude(comm, setup, error);
@@ -385,12 +438,10 @@ void collx_comm_setup(struct collx_comm *comm)
 
 void collx_comm_teardown(struct collx_comm *comm)
 {
-    const bool was_set_up = comm->team.ops;
-
-    if (!was_set_up || collx_process_is_child())
+    if (!comm->routes.team || collx_process_is_child())
         return;
-    collx_setup_detach(comm);
-    collx_segment_keep(comm);
+    collx_routes_finish(&comm->routes);
+    collx_rma_close(comm);
 }
 
 uint64_t collx_setup_begin(void)

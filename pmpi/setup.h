@@ -52,7 +52,7 @@ void collx_setup_attach(struct collx_setup *setup);
  * then *again.  Collective.  0 or an MPI error. */
 int collx_setup_connect(struct collx_setup *setup, bool *again);
 /* The opposite, of all that is attached; the segment stays. */
-void collx_setup_detach(struct collx_comm *comm);
+void collx_setup_detach(struct collx_routes *routes);
 
 /* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
  * limit of ours is none that the system has. */

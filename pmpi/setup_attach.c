@@ -17,13 +17,14 @@
 /* Its piece of the segment; NULL: it needs none, or there is no segment. */
 static void *memory_of(const struct collx_comm *comm, const struct collx_wanted *wanted)
 {
-    return wanted->space && comm->segment ? (char *)comm->segment + wanted->offset : NULL;
+    return wanted->space && comm->routes.segment ? (char *)comm->routes.segment + wanted->offset
+                                                 : NULL;
 }
 
 /* What place() depends on. */
 static uint64_t layout_of(const struct collx_setup *setup)
 {
-    const struct collx_facts *facts = &setup->comm->facts;
+    const struct collx_facts *facts = &setup->comm->routes.facts;
     uint64_t hash = COLLX_HASH_START;
 
     if (facts->numa_nodes == 1)
@@ -41,13 +42,13 @@ static void place(const struct collx_setup *setup)
 {
     const struct collx_comm *comm = setup->comm;
 
-    for (size_t i = 0; i < setup->wanted_count && comm->facts.numa_nodes > 1; i++) {
+    for (size_t i = 0; i < setup->wanted_count && comm->routes.facts.numa_nodes > 1; i++) {
         const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         void *memory = memory_of(comm, wanted);
 
         if (memory && algorithm->place)
-            algorithm->place(&comm->team, &wanted->args, memory);
+            algorithm->place(comm->routes.team, &wanted->args, memory);
     }
 }
 
@@ -57,14 +58,14 @@ static void clear(const struct collx_setup *setup)
     const struct collx_comm *comm = setup->comm;
     const size_t kept = offsetof(struct collx_crowd, stall_said);
 
-    memset((char *)comm->segment + kept, 0, sizeof(struct collx_crowd) - kept);
+    memset((char *)comm->routes.segment + kept, 0, sizeof(struct collx_crowd) - kept);
     for (size_t i = 0; i < setup->wanted_count; i++) {
         const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
         void *memory = memory_of(comm, wanted);
 
         if (memory && algorithm->clear)
-            algorithm->clear(&comm->facts, &wanted->args, memory);
+            algorithm->clear(&comm->routes.facts, &wanted->args, memory);
         else if (memory)
             memset(memory, 0, wanted->space);
     }
@@ -95,10 +96,10 @@ static int find_segment(struct collx_setup *setup, struct collx_segment_address 
 {
     struct collx_comm *comm = setup->comm;
 
-    if (comm->facts.nodes == 1)
+    if (comm->routes.facts.nodes == 1)
         return collx_agree_from_zero(comm, address, sizeof *address);
     int error = collx_agree_from_all(comm, address, setup->addresses, sizeof *address);
-    *address = setup->addresses[comm->leader];
+    *address = setup->addresses[comm->routes.leader];
     return error;
 }
 
@@ -106,7 +107,7 @@ int collx_setup_map(struct collx_setup *setup, size_t size, int *failed)
 {
     struct collx_comm *comm = setup->comm;
     struct collx_segment_address address = {0};
-    const bool leads = comm->rank == comm->leader;
+    const bool leads = comm->rank == comm->routes.leader;
     const uint64_t layout = layout_of(setup);
 
     if (leads)
@@ -123,23 +124,23 @@ void collx_setup_attach(struct collx_setup *setup)
 {
     struct collx_comm *comm = setup->comm;
 
-    if (comm->segment)
-        collx_crowd_join(comm->segment);
-    comm->attached = calloc(setup->wanted_count, sizeof *comm->attached);
+    if (comm->routes.segment)
+        collx_crowd_join(comm->routes.segment);
+    comm->routes.attached = calloc(setup->wanted_count, sizeof *comm->routes.attached);
     for (size_t i = 0; i < setup->wanted_count; i++) {
         const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
-        struct collx_attached *attached = &comm->attached[comm->attached_count];
+        struct collx_attached *attached = &comm->routes.attached[comm->routes.attached_count];
         void *memory = memory_of(comm, wanted);
 
         if (wanted->space && !memory)
             continue;
-        if (comm->attached &&
-            !algorithm->attach(&comm->team, &wanted->args, memory, &attached->slot)) {
+        if (comm->routes.attached &&
+            !algorithm->attach(comm->routes.team, &wanted->args, memory, &attached->slot)) {
             attached->algorithm = algorithm;
             attached->args = wanted->args;
             attached->route = (uint8_t)(wanted->algorithm + 1);
-            comm->attached_count++;
+            comm->routes.attached_count++;
         } else {
             setup->refused.algorithms |= (uint64_t)1 << wanted->algorithm;
         }
@@ -181,43 +182,50 @@ int collx_setup_connect(struct collx_setup *setup, bool *again)
     uint64_t failed[WORDS] = {0};
     bool any = false;
 
-    for (int i = 0; i < comm->attached_count; i++) {
-        struct collx_attached *attached = &comm->attached[i];
+    for (int i = 0; i < comm->routes.attached_count; i++) {
+        struct collx_attached *attached = &comm->routes.attached[i];
         char why[COLLX_WHY_MAX] = "it could not be set up";
 
         if (!attached->algorithm->connect)
             continue;
         any = true;
-        if (attached->algorithm->connect(&comm->team, &attached->slot, why, sizeof why)) {
+        if (attached->algorithm->connect(comm->routes.team, &attached->slot, why, sizeof why)) {
             failed[i / 64] |= (uint64_t)1 << i % 64;
-            own = own ? own : calloc((size_t)comm->attached_count, sizeof *own);
+            own = own ? own : calloc((size_t)comm->routes.attached_count, sizeof *own);
             if (own)
                 memcpy(own[i], why, sizeof why);
         }
     }
     int error = any ? collx_agree_any(comm, failed, WORDS) : 0;
     /* In the same order on all ranks: not all may find room among the refused. */
-    for (int i = 0; !error && i < comm->attached_count; i++)
+    for (int i = 0; !error && i < comm->routes.attached_count; i++)
         if (failed[i / 64] >> i % 64 & 1) {
             *again = true;
-            refuse_use(setup, &comm->attached[i],
+            refuse_use(setup, &comm->routes.attached[i],
                        own && *own[i] ? own[i] : "another rank could not set it up");
         }
     free(own);
     return error;
 }
 
-void collx_setup_detach(struct collx_comm *comm)
+void collx_setup_detach(struct collx_routes *routes)
 {
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
-        free(comm->selection[kind]);
-        comm->selection[kind] = NULL;
+        free(routes->selection[kind]);
+        routes->selection[kind] = NULL;
     }
-    while (comm->attached_count) {
-        struct collx_attached *attached = &comm->attached[--comm->attached_count];
+    while (routes->attached_count) {
+        struct collx_attached *attached = &routes->attached[--routes->attached_count];
         attached->algorithm->detach(attached->slot.state);
     }
-    free(comm->attached);
-    comm->attached = NULL;
-    collx_rma_close(comm);
+    free(routes->attached);
+    routes->attached = NULL;
+}
+
+void collx_routes_finish(struct collx_routes *routes)
+{
+    collx_setup_detach(routes);
+    collx_segment_keep(routes, NULL);
+    free(routes->team);
+    routes->team = NULL;
 }

@@ -70,12 +70,12 @@ static void explain_memory(const struct collx_setup *setup)
 {
     const struct collx_comm *comm = setup->comm;
 
-    if (comm->segment)
+    if (comm->routes.segment)
         collx_warn("memory of %s: its ranks share %zu KiB%s; rank 0 has taken %zu of its %zu KiB "
                    "of COLLX_MEMORY",
-                   comm->label, comm->segment_size / 1024,
-                   comm->facts.nodes > 1 ? " on each node" : "", collx_segments_taken() / 1024,
-                   collx_segment_share(comm) / 1024);
+                   comm->label, comm->routes.segment_size / 1024,
+                   comm->routes.facts.nodes > 1 ? " on each node" : "",
+                   collx_segments_taken() / 1024, collx_segment_share(comm) / 1024);
     for (int i = 0; collx_algorithms[i] && i < 63; i++)
         if (setup->too_large >> i & 1)
             collx_warn("memory of %s: not enough for %s of %s", comm->label,
@@ -88,14 +88,14 @@ void collx_setup_explain(const struct collx_setup *setup)
     char text[COLLX_WHY_MAX];
 
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        collx_policy_explain(setup->policy, &comm->facts, comm->name, (enum collx_kind)kind,
+        collx_policy_explain(setup->policy, &comm->routes.facts, comm->name, (enum collx_kind)kind,
                              &setup->refused, -1, COLLX_OP_NONE, explain_line, NULL);
-    if (comm->segment)
-        collx_warn(
-            "waiting on %s: %s", comm->label,
-            collx_crowd_explain(comm->segment, comm->node_ranks, &comm->team, text, sizeof text));
-    for (int i = 0; i < comm->attached_count; i++) {
-        const struct collx_attached *attached = &comm->attached[i];
+    if (comm->routes.segment)
+        collx_warn("waiting on %s: %s", comm->label,
+                   collx_crowd_explain(comm->routes.segment, comm->routes.node_ranks,
+                                       comm->routes.team, text, sizeof text));
+    for (int i = 0; i < comm->routes.attached_count; i++) {
+        const struct collx_attached *attached = &comm->routes.attached[i];
 
         if (!attached->algorithm->describe)
             continue;

@@ -205,18 +205,18 @@ static uint64_t global_number(MPI_Comm comm)
  * then it is known how many nodes it is on. */
 static void introduce(struct collx_comm *comm)
 {
-    if (comm->traced && comm->traced_nodes == comm->facts.nodes)
+    if (comm->traced && comm->traced_nodes == comm->routes.facts.nodes)
         return;
     if (!comm->traced)
         comm->global = global_number(comm->comm);
-    comm->traced_nodes = comm->facts.nodes;
+    comm->traced_nodes = comm->routes.facts.nodes;
     collx_comm_name(comm);
     comm->traced = 1 + recorder->comm(&(struct collx_trace_comm){
                            .global = comm->global,
                            .rank = comm->rank,
                            .size = comm->size,
-                           .nodes = comm->facts.nodes,
-                           .shared = comm->segment_size,
+                           .nodes = comm->routes.facts.nodes,
+                           .shared = comm->routes.segment_size,
                            .name = comm->name,
                        });
 }

@@ -342,6 +342,15 @@ def one_block_missing(folder):
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
+def one_block_missing_again(folder):
+    """Nor can one rank alone have what another communicator had."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    result, calls = routes(folder, {"LD_PRELOAD": f"{library} {collx}"}, "one-block-missing-again",
+                           with_collx=False, ranks=2)
+    good(result).expect_quiet()
+    check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+
 def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
@@ -491,5 +500,6 @@ main([
     ("no memory left to share", no_memory_left),
     ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no memory for one block of a setup's, on one rank", one_block_missing),
+    ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
     ("no more files may be opened", no_files),
 ])

@@ -43,7 +43,8 @@ static struct collx_comm *new_comm(void)
 
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     struct collx_comm *state = collx_comm_add(comm);
-    state->team.name = state->label;
+    state->routes.team = calloc(1, sizeof *state->routes.team);
+    state->routes.team->name = state->label;
     return state;
 }
 

@@ -366,8 +366,8 @@ static void two_sizes(void)
 }
 
 /* One block of memory that one rank does not get, each of those that a communicator takes until it
- * is set up, in its turn. */
-static void one_block_missing(void)
+ * is set up, in its turn.  `again`: it can have what the one before it had, but for that. */
+static void blocks_missing(bool again)
 {
     int *after = dlsym(RTLD_DEFAULT, "no_memory_after"), left = 1;
 
@@ -375,8 +375,11 @@ static void one_block_missing(void)
     start();
     for (int i = 0; left; i++) {
         MPI_Comm comm;
+        char name[16];
         CHECK(i < 100);
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        snprintf(name, sizeof name, "%d", again ? 0 : i);
+        MPI_Comm_set_name(comm, name);
         *after = rank == i % size ? i / size : -1;
         use_until_set_up(comm);
         /* As long as it has counted down to its end, on any. */
@@ -389,6 +392,16 @@ static void one_block_missing(void)
             printf("%d blocks\n", i / size);
     }
     finish();
+}
+
+static void one_block_missing(void)
+{
+    blocks_missing(false);
+}
+
+static void one_block_missing_again(void)
+{
+    blocks_missing(true);
 }
 
 /* Communicators are on their way that the other rank has yet to take part in, where another one has
@@ -491,6 +504,7 @@ static const struct weather weather_calls[] = {
     {"two-sizes", two_sizes},
     {"uneven-use", uneven_use},
     {"one-block-missing", one_block_missing},
+    {"one-block-missing-again", one_block_missing_again},
     {"some-on-their-way", some_on_their_way},
     {"own-copy-on-its-way", own_copy_on_its_way},
     {"attributes", attributes},

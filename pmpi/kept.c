@@ -1,0 +1,185 @@
+#include "pmpi/kept.h"
+
+#include "algorithms/crowd.h"
+#include "base/hash.h"
+#include "pmpi/agree.h"
+#include "pmpi/history.h"
+#include "pmpi/lifetime.h"
+#include "pmpi/segment.h"
+#include "pmpi/select.h"
+#include "pmpi/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct collx_key {
+    uint64_t hash; /* of what follows, but for the rank */
+    int rank, size;
+    char name[sizeof((struct collx_comm *)NULL)->name];
+    int world[]; /* [size]: its ranks in MPI_COMM_WORLD */
+};
+
+struct collx_kept {
+    struct collx_routes routes;
+    struct collx_key *key;
+    struct collx_spare spare; /* once it has been found */
+};
+
+static size_t key_size(int ranks)
+{
+    return sizeof(struct collx_key) + (size_t)ranks * sizeof(int);
+}
+
+static struct collx_key *key_create(const struct collx_comm *comm)
+{
+    struct collx_key *key = calloc(1, key_size(comm->size));
+
+    if (!key || !collx_agree_is_done(comm, key->world)) {
+        free(key);
+        return NULL;
+    }
+    key->rank = comm->rank;
+    key->size = comm->size;
+    strcpy(key->name, comm->name);
+    key->hash = collx_hash(COLLX_HASH_START, key->name, strlen(key->name));
+    key->hash = collx_hash(key->hash, key->world, (size_t)key->size * sizeof key->world[0]);
+    return key;
+}
+
+static bool is_any(const struct collx_spare *spare, const void *context)
+{
+    (void)context;
+    return spare->with;
+}
+
+struct collx_key *collx_key_create(const struct collx_comm *comm)
+{
+    if (collx_process_is_child() ||
+        !(collx_history_any() || collx_segment_find(is_any, NULL, NULL)))
+        return NULL;
+    return key_create(comm);
+}
+
+static bool can_be_kept(const struct collx_comm *comm)
+{
+    const struct collx_routes *routes = &comm->routes;
+
+    /* Where the setup failed, or calls have to be compared, they go another way. */
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        if (routes->selection[kind] && comm->slot[kind].state != routes->selection[kind])
+            return false;
+    return routes->segment && routes->facts.nodes == 1 && !comm->has_messages && !comm->rma &&
+           !collx_process_is_child();
+}
+
+/* Whether it was used enough for it to be worth asking MPI who its ranks are. */
+static bool can_be_remembered(const struct collx_comm *comm)
+{
+    return !comm->inter && collx_world_has_one_thread() && !collx_process_is_child() &&
+           comm->calls >= (collx_history_any() ? COLLX_WARMUP_EARLY : COLLX_WARMUP_AGAIN);
+}
+
+void collx_kept_keep(struct collx_comm *comm)
+{
+    const bool can = can_be_kept(comm);
+
+    if (!can && !can_be_remembered(comm))
+        return;
+    /* That which it had when it was set up is what the policy went by. */
+    if (!comm->routes.team)
+        collx_comm_name(comm);
+    struct collx_key *key = key_create(comm);
+    if (key && collx_world_has_one_thread())
+        collx_history_freed(key->hash, comm->calls + collx_select_calls(comm), comm->routes.team,
+                            can);
+    struct collx_kept *kept = key && can ? calloc(1, sizeof *kept) : NULL;
+    if (!kept) {
+        free(key);
+        return;
+    }
+    struct collx_routes routes = comm->routes;
+    kept->routes = routes;
+    kept->key = key;
+    comm->routes = (struct collx_routes){.team = NULL};
+    collx_segment_keep(&routes, kept);
+}
+
+/* What is looked for. */
+struct wanted {
+    const struct collx_key *key;
+    uint64_t crowd;
+};
+
+static bool is_wanted(const struct collx_spare *spare, const void *context)
+{
+    const struct wanted *wanted = context;
+    const struct collx_kept *kept = spare->with;
+
+    return kept && kept->routes.crowd == wanted->crowd && kept->key->size == wanted->key->size &&
+           !memcmp(kept->key, wanted->key, key_size(kept->key->size));
+}
+
+struct collx_kept *collx_kept_find(const struct collx_key *key)
+{
+    struct collx_spare spare;
+
+    if (!key || !collx_segment_find(is_wanted, &(struct wanted){key, collx_crowd_own()}, &spare))
+        return NULL;
+    struct collx_kept *kept = spare.with;
+    kept->spare = spare;
+    return kept;
+}
+
+bool collx_kept_expects(struct collx_comm *comm)
+{
+    if (!collx_history_any())
+        return false;
+    collx_comm_name(comm);
+    struct collx_key *key = collx_key_create(comm);
+    const bool expects = key && collx_history_expects(key->hash, comm->calls, comm->due_at);
+    free(key);
+    return expects;
+}
+
+void collx_kept_set_up(const struct collx_key *key, bool taken)
+{
+    if (key && collx_world_has_one_thread())
+        collx_history_set_up(key->hash, taken);
+}
+
+uint64_t collx_kept_cookie(const struct collx_kept *kept)
+{
+    return kept ? kept->spare.cookie : 0;
+}
+
+void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm)
+{
+    struct collx_team *team = kept->routes.team;
+
+    collx_spare_return(kept->spare.users);
+    comm->routes = kept->routes;
+    team->ctx = comm;
+    team->name = comm->label;
+    /* What was said of the freed one may have to be said again. */
+    team->stalled = false;
+    if (team->stall_said && __atomic_load_n(team->stall_said, __ATOMIC_RELAXED))
+        __atomic_store_n(team->stall_said, 0, __ATOMIC_RELAXED);
+    free(kept->key);
+    free(kept);
+}
+
+void collx_kept_put_back(struct collx_kept *kept)
+{
+    if (kept)
+        collx_segment_put_back(&kept->spare);
+}
+
+void collx_kept_close(struct collx_kept *kept)
+{
+    if (!kept)
+        return;
+    collx_setup_detach(&kept->routes);
+    free(kept->routes.team);
+    free(kept->key);
+    free(kept);
+}

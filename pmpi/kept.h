@@ -1,0 +1,57 @@
+/* The routes of communicators that a program has freed, for the next ones of the same ranks.
+ *
+ * A program that makes a communicator, uses it for a while and frees it, over and over, has the
+ * same routes each time.  So they are not taken down but kept with their segment (hw/spares.h), as
+ * they are, at work: what lies there, and how far each rank has counted.  To whoever goes on with
+ * them the first call on the next communicator is the one after the last on the freed one, so a
+ * rank that is still in that last call hinders nobody, and there is nothing to clear.
+ *
+ *   1. A rank that frees a communicator keeps its routes, under the segment's cookie, which is the
+ *      same on all its ranks.
+ *   2. Before a communicator is set up each rank finds the latest that it has kept of the same
+ * ranks, in the same order, and the same name, of which the policy may want to know.
+ *   3. If all have found the same, which they hear in the first words of the setup, those are its
+ *      routes.  If not they are put back, and the setup takes its course.
+ *   4. Routes whose segment another communicator gets, or nobody, are closed.
+ *
+ * Kept are those alone that are memory of one node: links, windows and messages between nodes are
+ * of a communicator, and TUC barriers are few.
+ */
+#ifndef COLLX_KEPT_H
+#define COLLX_KEPT_H
+
+#include "pmpi/comm.h"
+
+struct collx_kept;
+
+/* What tells communicators apart here: their ranks, and their names. */
+struct collx_key;
+
+/* The communicator is about to be freed by its program: keep its routes, if they can be another's;
+ * then it has none any more.  And remember how much it was used.  Local; may call MPI. */
+void collx_kept_keep(struct collx_comm *comm);
+
+/* Of one whose name is known.  NULL: nothing has been kept of any, nor is known; or it has ranks of
+ * another job; or there is no memory.  To be freed.  Local; may call MPI. */
+struct collx_key *collx_key_create(const struct collx_comm *comm);
+
+/* Those for communicators of this key; NULL: there are none, or `key` is NULL. */
+struct collx_kept *collx_kept_find(const struct collx_key *key);
+
+/* What all ranks have to have found; 0 of NULL. */
+uint64_t collx_kept_cookie(const struct collx_kept *kept);
+
+/* They have: into `comm`, which has no routes. */
+void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm);
+/* They have not.  NULL is none. */
+void collx_kept_put_back(struct collx_kept *kept);
+
+/* Nobody will have them; the segment stays.  NULL is none.  Local, without an MPI call. */
+void collx_kept_close(struct collx_kept *kept);
+
+/* By what is known of others (pmpi/history.h), whether it is worth setting it up now.  Local. */
+bool collx_kept_expects(struct collx_comm *comm);
+/* One has been set up; `taken`: by what another one had. */
+void collx_kept_set_up(const struct collx_key *key, bool taken);
+
+#endif

@@ -1,0 +1,229 @@
+/* Communicators that are made, used for some calls and freed: one program for each thing that
+ * tests/run_kept.py tries.
+ *
+ * usage: kept CASE; the cases are at the end.
+ */
+#include "tests/programs/check.h"
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/* What a setup of two ranks is worth, after COLLX_WARMUP_CALLS; and calls that are enough to have
+ * what was set up for others. */
+enum { SET_UP = 4096 + 44, ENOUGH = 300 };
+
+/* So many calls of all kinds, in turn, with checked results, of all lengths up to one that takes
+ * more than a turn of a segment's chunks.  The last one but two is a Bcast from rank 0, whose
+ * others come late: nobody need wait for them then. */
+static void use(MPI_Comm comm, int calls)
+{
+    enum { LONG = 100000 };
+    static int data[LONG], sum[LONG];
+    int me, ranks;
+
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &ranks);
+    for (int i = 0; i < calls; i++) {
+        /* Nothing that would be worth a setup before its time. */
+        const int many = calls - i <= 10 ? LONG : 60, count = 1 + i * 7919 % many;
+        const bool last = i == calls - 1;
+        const int root = last ? 0 : i % ranks;
+        if (!last && i % 3 == 0) {
+            CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+        } else if (last || i % 3 == 1) {
+            if (last && me != root)
+                usleep(1000);
+            for (int k = 0; k < count; k++)
+                data[k] = me == root ? k + i : -1;
+            CHECK(MPI_Bcast(data, count, MPI_INT, root, comm) == MPI_SUCCESS);
+            for (int k = 0; k < count; k++)
+                CHECK(data[k] == k + i);
+        } else {
+            for (int k = 0; k < count; k++)
+                data[k] = me + k + i;
+            CHECK(MPI_Allreduce(data, sum, count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+            for (int k = 0; k < count; k++)
+                CHECK(sum[k] == ranks * (ranks - 1) / 2 + ranks * (k + i));
+        }
+    }
+}
+
+static MPI_Comm made(const char *name)
+{
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, name);
+    return comm;
+}
+
+static void life(const char *name, int calls)
+{
+    MPI_Comm comm = made(name);
+
+    use(comm, calls);
+    MPI_Comm_free(&comm);
+}
+
+/* One is set up, and those that follow it have what it had; but not those that are too short. */
+static void again(void)
+{
+    life("again", SET_UP);
+    for (int i = 0; i < 3; i++)
+        life("again", ENOUGH);
+    life("brief", 15);
+    life("again", ENOUGH);
+}
+
+/* None is long enough by itself, all of them are. */
+static void together(void)
+{
+    for (int i = 0; i < 6; i++)
+        life("together", 1000);
+}
+
+/* Of these all ranks know that little has passed. */
+static void barriers(void)
+{
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm comm = made("barriers");
+        for (int k = 0; k < (i ? ENOUGH : SET_UP); k++)
+            CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* Two at a time: one has it, and the other one has not. */
+static void both(void)
+{
+    MPI_Comm one, other;
+
+    life("both", SET_UP);
+    one = made("both");
+    other = made("both");
+    use(one, ENOUGH);
+    use(other, ENOUGH);
+    MPI_Comm_free(&one);
+    use(other, ENOUGH);
+    MPI_Comm_free(&other);
+}
+
+static void other_name(void)
+{
+    life("one", SET_UP);
+    life("other", ENOUGH);
+}
+
+static void other_order(void)
+{
+    MPI_Comm turned;
+
+    life("order", SET_UP);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+    MPI_Comm_set_name(turned, "order");
+    use(turned, ENOUGH);
+    MPI_Comm_free(&turned);
+}
+
+/* The names differ between ranks, or have been changed. */
+static void names_differ(void)
+{
+    char name[] = {(char)('a' + rank), '\0'};
+
+    for (int i = 0; i < 4; i++)
+        life(name, 100);
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm comm = made(name);
+        use(comm, 100);
+        MPI_Comm_set_name(comm, "meanwhile");
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* Some ranks have made more since than they can keep, others have not. */
+static void lost(void)
+{
+    enum { MANY = 6 };
+    MPI_Comm first, others, comm[MANY];
+
+    CHECK(size == 3);
+    for (int turn = 0; turn < 3; turn++) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &first);
+        if (rank < 2) {
+            use(first, 100);
+            MPI_Comm_free(&first);
+        }
+        MPI_Comm_split(MPI_COMM_WORLD, rank > 0 ? 0 : MPI_UNDEFINED, rank, &others);
+        if (rank == 0)
+            continue;
+        for (int i = 0; i < MANY; i++) {
+            MPI_Comm_dup(others, &comm[i]);
+            use(comm[i], 50);
+        }
+        for (int i = 0; i < MANY; i++)
+            MPI_Comm_free(&comm[i]);
+        MPI_Comm_free(&others);
+    }
+}
+
+/* A rank still has the one before it when the others have freed it. */
+static void still_in_use(void)
+{
+    MPI_Comm before = made("still"), comm;
+
+    for (int i = 0; i < 4; i++) {
+        use(before, 100);
+        comm = made("still");
+        if (rank == 0)
+            MPI_Comm_free(&before);
+        use(comm, 100);
+        if (rank != 0)
+            MPI_Comm_free(&before);
+        before = comm;
+    }
+    MPI_Comm_free(&before);
+}
+
+/* What is taken over is as long as all before it together. */
+static void often(void)
+{
+    for (int i = 0; i < 60; i++)
+        life("often", 20);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"again", again},
+                 {"together", together},
+                 {"barriers", barriers},
+                 {"both", both},
+                 {"other-name", other_name},
+                 {"other-order", other_order},
+                 {"names-differ", names_differ},
+                 {"lost", lost},
+                 {"still-in-use", still_in_use},
+                 {"often", often}};
+    int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+
+    if (argc != 2)
+        return 2;
+    MPI_Init_thread(NULL, NULL, wanted, &provided);
+    CHECK(provided >= wanted);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(cases[i].name, argv[1]))
+            cases[i].run();
+    if (rank == 0)
+        printf("good\n");
+    MPI_Finalize();
+    return 0;
+}
