@@ -22,7 +22,8 @@ struct collx_key {
 struct collx_kept {
     struct collx_routes routes;
     struct collx_key *key;
-    struct collx_spare spare; /* once it has been found */
+    uint64_t calls[COLLX_ROUTED]; /* of its last communicator, to algorithms */
+    struct collx_spare spare;     /* once it has been found */
 };
 
 static size_t key_size(int ranks)
@@ -89,9 +90,11 @@ void collx_kept_keep(struct collx_comm *comm)
     if (!comm->routes.team)
         collx_comm_name(comm);
     struct collx_key *key = key_create(comm);
+    uint64_t calls[COLLX_ROUTED], all = comm->calls;
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        all += calls[kind] = collx_select_calls(comm, (enum collx_kind)kind);
     if (key && collx_world_has_one_thread())
-        collx_history_freed(key->hash, comm->calls + collx_select_calls(comm), comm->routes.team,
-                            can);
+        collx_history_freed(key->hash, all, comm->routes.team, can);
     struct collx_kept *kept = key && can ? calloc(1, sizeof *kept) : NULL;
     if (!kept) {
         free(key);
@@ -100,6 +103,7 @@ void collx_kept_keep(struct collx_comm *comm)
     struct collx_routes routes = comm->routes;
     kept->routes = routes;
     kept->key = key;
+    memcpy(kept->calls, calls, sizeof calls);
     comm->routes = (struct collx_routes){.team = NULL};
     collx_segment_keep(&routes, kept);
 }
@@ -147,9 +151,13 @@ void collx_kept_set_up(const struct collx_key *key, bool taken)
         collx_history_set_up(key->hash, taken);
 }
 
-uint64_t collx_kept_cookie(const struct collx_kept *kept)
+uint64_t collx_kept_hash(const struct collx_kept *kept)
 {
-    return kept ? kept->spare.cookie : 0;
+    if (!kept)
+        return 0;
+    const uint64_t hash =
+        collx_hash(COLLX_HASH_START, &kept->spare.cookie, sizeof kept->spare.cookie);
+    return collx_hash(hash, kept->calls, sizeof kept->calls);
 }
 
 void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm)

@@ -11,7 +11,9 @@
  *   2. Before a communicator is set up each rank finds the latest that it has kept of the same
  * ranks, in the same order, and the same name, of which the policy may want to know.
  *   3. If all have found the same, which they hear in the first words of the setup, those are its
- *      routes.  If not they are put back, and the setup takes its course.
+ *      routes.  If not they are put back, and the setup takes its course.  So it does where ranks
+ *      have made more calls than others, as with a Bcast too many, of which the root hears nothing:
+ *      that is the end of it when the communicator is freed, with the MPI library as well.
  *   4. Routes whose segment another communicator gets, or nobody, are closed.
  *
  * Kept are those alone that are memory of one node: links, windows and messages between nodes are
@@ -38,8 +40,8 @@ struct collx_key *collx_key_create(const struct collx_comm *comm);
 /* Those for communicators of this key; NULL: there are none, or `key` is NULL. */
 struct collx_kept *collx_kept_find(const struct collx_key *key);
 
-/* What all ranks have to have found; 0 of NULL. */
-uint64_t collx_kept_cookie(const struct collx_kept *kept);
+/* A number of what all ranks have to have found; 0 of NULL. */
+uint64_t collx_kept_hash(const struct collx_kept *kept);
 
 /* They have: into `comm`, which has no routes. */
 void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm);

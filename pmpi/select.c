@@ -403,12 +403,7 @@ void collx_select_install(struct collx_comm *comm, enum collx_kind kind)
     comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = selection};
 }
 
-uint64_t collx_select_calls(const struct collx_comm *comm)
+uint64_t collx_select_calls(const struct collx_comm *comm, enum collx_kind kind)
 {
-    uint64_t calls = 0;
-
-    for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        if (comm->routes.selection[kind])
-            calls += comm->routes.selection[kind]->calls;
-    return calls;
+    return comm->routes.selection[kind] ? comm->routes.selection[kind]->calls : 0;
 }

@@ -15,8 +15,9 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
 
 /* Put what was made ready into the communicator's slot.  Cannot fail. */
 void collx_select_install(struct collx_comm *comm, enum collx_kind kind);
-/* How many calls have gone to algorithms since, of all kinds. */
-uint64_t collx_select_calls(const struct collx_comm *comm);
+/* How many calls of that kind have gone to algorithms since; of a correct program the same on all
+ * ranks.  It may have gone round. */
+uint64_t collx_select_calls(const struct collx_comm *comm, enum collx_kind kind);
 
 /* What MPI wants to be the same on all ranks; 0 where it does not count.  Root and leaves of a
  * Bcast may cut the same bytes into different elements. */

@@ -83,10 +83,10 @@ static uint64_t size_to_hand_over(const struct collx_policy *policy)
 static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
                      const struct collx_kept *kept, struct hello *hello)
 {
-    const uint64_t version = collx_policy_version(), cookie = collx_kept_cookie(kept);
+    const uint64_t version = collx_policy_version(), found = collx_kept_hash(kept);
     uint64_t own = collx_hash(COLLX_HASH_START, comm->name, strlen(comm->name));
 
-    own = collx_hash(own, &cookie, sizeof cookie);
+    own = collx_hash(own, &found, sizeof found);
     *hello = (struct hello){
         .flags = setup || kept ? 0 : HELLO_CANNOT,
         .collx = {version, ~version},

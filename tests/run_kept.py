@@ -101,6 +101,7 @@ main([
     ("another name on each rank, at once", at_once("names-differ", [0])),
     ("ranks that cannot keep as many as others", at_once("lost", [6], 3)),
     ("one that a rank has not freed yet", at_once("still-in-use", [0])),
+    ("a rank has called one too many", at_once("one-too-many", [2])),
     ("calls that are compared", at_once("often", [0], env={"COLLX_CHECK": "on"})),
     ("several nodes", at_once("often", [0], 4, {"COLLX_NODE_SIZE": 2})),
     ("messages, for what a demanded order may take", at_once("often", [0], 3, {}, "version: 1\nrules:\n  - order: rank\n    use: [shm]\n")),

@@ -189,6 +189,21 @@ static void still_in_use(void)
     MPI_Comm_free(&before);
 }
 
+/* The root of a Bcast does not see that nobody else calls it; it is over when the communicator is.
+ */
+static void one_too_many(void)
+{
+    int data[] = {7};
+
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm comm = made("uneven");
+        use(comm, 20);
+        if (rank == 0 && i == 1)
+            MPI_Bcast(data, 1, MPI_INT, 0, comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
 /* What is taken over is as long as all before it together. */
 static void often(void)
 {
@@ -210,6 +225,7 @@ int main(int argc, char **argv)
                  {"names-differ", names_differ},
                  {"lost", lost},
                  {"still-in-use", still_in_use},
+                 {"one-too-many", one_too_many},
                  {"often", often}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
