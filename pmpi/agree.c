@@ -22,13 +22,6 @@ static void report_wait(struct collx_comm *comm, int64_t waited_ms, int *claim)
     gethostname(host, sizeof host - 1);
     if (!*comm->label)
         collx_comm_name(comm);
-    if (comm->unchecked[0].run) {
-        collx_warn("the ranks of %s%s%s have been waiting for %.0f s to compare what they call "
-                   "(COLLX_CHECK). Some have stopped, or are in another call",
-                   comm->label, comm->rank ? " on " : "", comm->rank ? host : "",
-                   (double)waited_ms / 1e3);
-        return;
-    }
     collx_warn("the ranks of %s%s%s have been waiting for %.0f s to agree on their routes. Does "
                "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
                "-x LD_PRELOAD",
@@ -81,8 +74,7 @@ bool collx_agree_is_done(const struct collx_comm *comm, int *there)
 static bool may_block(const struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
-    /* Once it has been set up all its ranks are known to run under collx. */
-    return comm->unchecked[0].run || collx_agree_is_done(comm, NULL);
+    return collx_agree_is_done(comm, NULL);
 #else
     (void)comm; /* waiting ranks would not let others have the CPU */
     return false;

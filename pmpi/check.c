@@ -1,8 +1,11 @@
 #include "pmpi/check.h"
 
+#include "base/job.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "pmpi/agree.h"
 #include "pmpi/calls.h"
+#include "pmpi/messages.h"
 #include "pmpi/select.h"
 #include "trace/recorder.h"
 
@@ -10,13 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* What all ranks have to have in common.  It travels as numbers, as it is and as its complement:
- * it was the same everywhere, if each bit is set in one of them only. */
-enum { WORDS = sizeof(struct collx_signature) / sizeof(uint64_t) };
-_Static_assert(sizeof(struct collx_signature) % sizeof(uint64_t) == 0 &&
-                   2 * WORDS <= (int)COLLX_AGREE_WORDS,
-               "it travels twice");
+_Static_assert(sizeof(struct collx_signature) == 24, "it travels as bytes");
+
+struct collx_comparison {
+    struct collx_slot unchecked[COLLX_ROUTED]; /* what calls go to then */
+    enum collx_kind kind;                      /* of the call that is compared */
+    int speaks; /* a descriptor, while this rank says for its node that it waits; else < 0 */
+    struct collx_message *messages; /* rank 0: [size - 1] */
+    struct collx_signature all[];   /* rank 0: [size] */
+};
 
 /* Different calls that a message tells apart, and ranks that it names of each. */
 enum { CALLS_SAID = 4, RANKS_SAID = 4 };
@@ -93,14 +100,13 @@ static void print_all(FILE *out, const struct collx_signature *all, int ranks)
     }
 }
 
-/* `all` NULL: some rank has no memory for it. */
-static void report(const struct collx_comm *comm, const struct collx_signature *all)
+static void report(const struct collx_comm *comm)
 {
     char text[1024] = "what they call";
-    FILE *out = all ? fmemopen(text, sizeof text, "w") : NULL;
+    FILE *out = fmemopen(text, sizeof text, "w");
 
     if (out) {
-        print_all(out, all, comm->size);
+        print_all(out, comm->check->all, comm->size);
         fclose(out);
     }
     collx_warn("the ranks of %s differ: %s. MPI wants the same on all of them, so this is a fault "
@@ -109,49 +115,96 @@ static void report(const struct collx_comm *comm, const struct collx_signature *
                comm->label, text, comm->label);
 }
 
-/* The ranks call different things, this one `own`: all tell all.  0 or an MPI error. */
-static int tell(struct collx_comm *comm, const struct collx_signature *own)
+/* Rank 0 knows who has not come.  The others, who know less, are patient for twice as long, and
+ * then one of each node speaks, on that of rank 0 only if it has not. */
+static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
 {
-    struct collx_signature *all = malloc((size_t)comm->size * sizeof *all);
-    uint64_t cannot = !all;
-    int error = collx_agree_any(comm, &cannot, 1);
+    (void)sends;
+    if (!collx_job_first_here("compares", &comm->check->speaks) && comm->rank != 0)
+        return;
+    collx_warn("rank %d of %s has waited %.0f s in %s to hear what %s call%s (COLLX_CHECK)%s. Has "
+               "it stopped, or is it in something else than collectives of %s? It goes on waiting "
+               "(COLLX_STALL sets this time)",
+               comm->rank, comm->label, (double)waited_ns / 1e9, names[comm->check->kind], ranks,
+               ranks[strlen("rank")] == 's' ? "" : "s",
+               comm->rank ? ", which compares, and may wait for others" : "", comm->label);
+}
 
-    if (!error && !cannot)
-        error = collx_agree_from_all(comm, own, all, sizeof *own);
-    if (!error && comm->rank == 0)
-        report(comm, cannot ? NULL : all);
-    free(all);
+static void stop_speaking(struct collx_comparison *check)
+{
+    if (check->speaks >= 0)
+        close(check->speaks);
+    check->speaks = -1;
+}
+
+static int exchange(struct collx_comm *comm, const struct collx_message *messages, int count)
+{
+    const struct collx_patience patience = {
+        collx_option_number(COLLX_OPTION_STALL) * (comm->rank ? 2 : 1), report_wait};
+
+    const int error = collx_messages_exchange(comm, messages, count, &patience);
+
+    stop_speaking(comm->check);
     return error;
+}
+
+/* Rank 0 hears what the others call, and tells them whether it is all the same. */
+static int compare_all(struct collx_comm *comm, const struct collx_signature *own, uint64_t *same)
+{
+    struct collx_comparison *check = comm->check;
+    const int others = comm->size - 1;
+
+    check->all[0] = *own;
+    for (int i = 0; i < others; i++)
+        check->messages[i] =
+            (struct collx_message){.rank = i + 1, .data = &check->all[i + 1], .bytes = sizeof *own};
+    int error = exchange(comm, check->messages, others);
+    *same = 1;
+    for (int rank = 1; rank < comm->size; rank++)
+        *same &= is_like(&check->all[rank], own);
+    for (int i = 0; i < others; i++)
+        check->messages[i] = (struct collx_message){
+            .rank = i + 1, .sends = true, .data = same, .bytes = sizeof *same};
+    const int failed = exchange(comm, check->messages, others);
+    if (!*same)
+        report(comm);
+    return error ? error : failed;
+}
+
+/* Whether all ranks call the same, of which this one calls `own`.  0 or an MPI error. */
+static int compare(struct collx_comm *comm, struct collx_signature *own, uint64_t *same)
+{
+    const struct collx_message messages[] = {
+        {.rank = 0, .sends = true, .data = own, .bytes = sizeof *own},
+        {.rank = 0, .data = same, .bytes = sizeof *same},
+    };
+
+    return comm->rank == 0 ? compare_all(comm, own, same) : exchange(comm, messages, 2);
 }
 
 static int run(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
+    struct collx_slot *unchecked = &comm->check->unchecked[kind];
     struct collx_signature own;
-    uint64_t words[2 * WORDS];
-    int keep = errno;
-    bool same = true;
+    uint64_t same;
 
     /* MPI refuses it without talking to other ranks. */
     if (!collx_select_sign(comm, kind, call, &own))
-        return comm->unchecked[kind].run(&comm->unchecked[kind], call);
-    memcpy(words, &own, sizeof own);
-    for (int i = 0; i < WORDS; i++)
-        words[WORDS + i] = ~words[i];
-    int error = collx_agree_any(comm, words, 2 * WORDS);
+        return unchecked->run(unchecked, call);
+    int keep = errno;
+    comm->check->kind = kind;
+    int error = compare(comm, &own, &same);
     errno = keep;
-    if (error)
+    if (error) {
+        pmpi.Comm_call_errhandler(comm->comm, error);
         return error;
-    for (int i = 0; i < WORDS; i++)
-        same = same && !(words[i] & words[WORDS + i]);
+    }
     if (same)
-        return comm->unchecked[kind].run(&comm->unchecked[kind], call);
-
-    error = tell(comm, &own);
-    errno = keep;
+        return unchecked->run(unchecked, call);
     for (int each = 0; each < COLLX_ROUTED; each++)
         collx_calls_to_mpi(comm, (enum collx_kind)each, COLLX_REASON_SETUP_FAILED);
-    return error ? error : comm->slot[kind].run(&comm->slot[kind], call);
+    return comm->slot[kind].run(&comm->slot[kind], call);
 }
 
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
@@ -169,6 +222,22 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     return run(COLLX_ALLREDUCE, slot, call);
 }
 
+/* NULL: there is no memory for it. */
+static struct collx_comparison *create(const struct collx_comm *comm)
+{
+    const size_t ranks = comm->rank == 0 ? (size_t)comm->size : 0;
+    struct collx_comparison *check = calloc(1, sizeof *check + ranks * sizeof check->all[0]);
+
+    if (!check)
+        return NULL;
+    check->speaks = -1;
+    check->messages = calloc(ranks + 1, sizeof *check->messages);
+    if (check->messages)
+        return check;
+    free(check);
+    return NULL;
+}
+
 void collx_check_install(struct collx_comm *comm)
 {
     static int (*const checked[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
@@ -176,9 +245,33 @@ void collx_check_install(struct collx_comm *comm)
         [COLLX_BCAST] = run_bcast,
         [COLLX_ALLREDUCE] = run_allreduce,
     };
+    static bool said;
 
+    if (comm->size == 1)
+        return;
+    comm->check = create(comm);
+    const int failed = collx_messages_listen(comm, comm->size > 2 ? comm->size - 1 : 2);
+    uint64_t cannot = failed || !comm->check;
+    if (collx_agree_any(comm, &cannot, 1) || cannot) {
+        if (comm->rank == 0)
+            collx_warn_once(&said,
+                            "the ranks of %s cannot compare what they call (COLLX_CHECK). Most "
+                            "likely one of them has no memory left, or no communicator",
+                            comm->label);
+        collx_check_finish(comm);
+        return;
+    }
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
-        comm->unchecked[kind] = comm->slot[kind];
+        comm->check->unchecked[kind] = comm->slot[kind];
         comm->slot[kind] = (struct collx_slot){.run = checked[kind], .state = comm};
     }
+}
+
+void collx_check_finish(struct collx_comm *comm)
+{
+    if (!comm->check)
+        return;
+    free(comm->check->messages);
+    free(comm->check);
+    comm->check = NULL;
 }

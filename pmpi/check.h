@@ -10,8 +10,12 @@
 #include "pmpi/comm.h"
 
 /* From now on compare the calls of this communicator, which has just been set up, before they go
- * where they go now.  Where they differ rank 0 says so, and this call and all later ones go to the
- * MPI library.  Collective, in what follows from it; cannot fail. */
+ * where they go now: by messages of their own, so that who waits for a rank that calls nothing can
+ * say for whom.  Where they differ rank 0 says so, and this call and all later ones go to the MPI
+ * library.  Collective.  Where a rank has no memory for it nothing is compared, and that is said.
+ */
 void collx_check_install(struct collx_comm *comm);
+/* The communicator has no routes any more.  Local, without an MPI call; twice is once. */
+void collx_check_finish(struct collx_comm *comm);
 
 #endif

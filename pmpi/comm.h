@@ -94,11 +94,11 @@ struct collx_comm {
     int tag;  /* of those of this communicator */
     int *ear; /* [size]: each rank's in `messages`; NULL: that is this communicator's own */
     int requests;
-    MPI_Request *request;  /* [requests], of the messages on their way */
-    struct collx_net *rma; /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
-    struct collx_slot unchecked[COLLX_ROUTED]; /* of pmpi/check.h: what its calls go to then */
-    char name[MPI_MAX_OBJECT_NAME + 1];        /* as MPI knows it when it is set up */
-    char label[MPI_MAX_OBJECT_NAME + 32];      /* for messages: the name, or what can be said */
+    MPI_Request *request;           /* [requests], of the messages on their way */
+    struct collx_net *rma;          /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
+    struct collx_comparison *check; /* pmpi/check.h; NULL: its calls are not compared */
+    char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */
+    char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
 };
 
 extern struct collx_comm collx_comm_unknown;

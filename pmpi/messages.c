@@ -135,10 +135,21 @@ int collx_messages_listen(void *ctx, int messages)
 }
 
 /* Once for a communicator and rank; another one may have something else to say. */
-static void report_stall(struct collx_comm *comm, const struct collx_message *messages, int count,
-                         uint64_t waited_ns)
+static void report_stall(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
 {
-    char who[256];
+    comm->routes.team->stalled = true;
+    collx_warn("rank %d of %s has waited %.0f s in a collective for a message %s %s. Has it "
+               "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
+               comm->rank, comm->routes.team->name, (double)waited_ns / 1e9, sends ? "to" : "from",
+               ranks);
+}
+
+/* To have them reported: whom this rank waits for, of those whose messages it wants, if there are
+ * any, or else to have its own. */
+static void find_missing(struct collx_comm *comm, const struct collx_message *messages, int count,
+                         const struct collx_patience *patience, uint64_t waited_ns)
+{
+    char ranks[256] = "rank", which[256 - 32];
     int length = 0, missing = 0;
     bool sends = true;
 
@@ -146,20 +157,20 @@ static void report_stall(struct collx_comm *comm, const struct collx_message *me
         sends = sends && (comm->request[i] == MPI_REQUEST_NULL || messages[i].sends);
     for (int i = 0; i < count; i++)
         if (comm->request[i] != MPI_REQUEST_NULL && messages[i].sends == sends && missing++ < 16)
-            length += snprintf(who + length, sizeof who - (size_t)length, " %d", messages[i].rank);
-    comm->routes.team->stalled = true;
-    collx_warn(
-        "rank %d of %s has waited %.0f s in a collective for a message %s rank%s%s%s. Has it "
-        "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
-        comm->rank, comm->routes.team->name, (double)waited_ns / 1e9, sends ? "to" : "from",
-        missing == 1 ? "" : "s", who, missing > 16 ? " and others" : "");
+            length +=
+                snprintf(which + length, sizeof which - (size_t)length, " %d", messages[i].rank);
+    snprintf(ranks, sizeof ranks, "rank%s%s%s", missing == 1 ? "" : "s", which,
+             missing > 16 ? " and others" : "");
+    patience->report(comm, sends, ranks, waited_ns);
 }
 
 /* All requests come to their end, whatever becomes of them. */
-static int finish(struct collx_comm *comm, const struct collx_message *messages, int count)
+static int finish(struct collx_comm *comm, const struct collx_message *messages, int count,
+                  const struct collx_patience *patience)
 {
     const uint64_t begin = collx_clock_ns();
     int error = MPI_SUCCESS, open = 0;
+    bool said = patience->ms == 0;
 
     for (unsigned round = 1;; round++) {
         for (int i = open; i < count; i++) {
@@ -175,10 +186,11 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
         /* Ranks may outnumber the CPUs; nobody has counted, where there is no shared memory. */
         if (round > POLLS)
             sched_yield();
-        if (round % 1024 == 0 && comm->routes.team->stall_ms && !comm->routes.team->stalled) {
+        if (round % 1024 == 0 && !said) {
             uint64_t waited = collx_clock_ns() - begin;
-            if (waited / 1000000 > (uint64_t)comm->routes.team->stall_ms)
-                report_stall(comm, messages, count, waited);
+            said = waited / 1000000 > (uint64_t)patience->ms;
+            if (said)
+                find_missing(comm, messages, count, patience, waited);
         }
     }
 }
@@ -195,18 +207,27 @@ static int post(struct collx_comm *comm, const struct collx_message *message, MP
                       request);
 }
 
-int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count)
+int collx_messages_exchange(struct collx_comm *comm, const struct collx_message *messages,
+                            int count, const struct collx_patience *patience)
 {
-    struct collx_comm *comm = ctx;
     int keep = errno, error = MPI_SUCCESS;
 
     for (int i = 0; i < count; i++) {
         int failed = post(comm, &messages[i], &comm->request[i]);
         error = error ? error : failed;
     }
-    int failed = finish(comm, messages, count);
+    int failed = finish(comm, messages, count, patience);
     errno = keep;
     return error ? error : failed;
+}
+
+int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count)
+{
+    struct collx_comm *comm = ctx;
+    const struct collx_team *team = comm->routes.team;
+    const struct collx_patience patience = {team->stalled ? 0 : team->stall_ms, report_stall};
+
+    return collx_messages_exchange(comm, messages, count, &patience);
 }
 
 void collx_messages_close(struct collx_comm *comm)

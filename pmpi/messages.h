@@ -25,6 +25,16 @@ int collx_messages_open(struct collx_comm *comm);
 int collx_messages_listen(void *ctx, int messages);
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);
 
+/* Who waits longer than `ms` says so, once in a wait: it is a rank of `comm`, for others to receive
+ * what it `sends`, or for what they send to it; `ranks`: "rank 3", "ranks 3 4".  0: nobody does. */
+struct collx_patience {
+    int64_t ms;
+    void (*report)(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns);
+};
+/* As collx_messages_transfer(), of one who is not an algorithm. */
+int collx_messages_exchange(struct collx_comm *comm, const struct collx_message *messages,
+                            int count, const struct collx_patience *patience);
+
 /* comm's communicator is being freed, by all its ranks.  May be called where there is none. */
 void collx_messages_close(struct collx_comm *comm);
 

@@ -440,6 +440,7 @@ void collx_comm_teardown(struct collx_comm *comm)
 {
     if (!comm->routes.team || collx_process_is_child())
         return;
+    collx_check_finish(comm);
     collx_routes_finish(&comm->routes);
     collx_rma_close(comm);
 }
@@ -471,6 +472,7 @@ uint64_t collx_setup_begin(void)
     const uint64_t version = collx_policy_version();
     uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
     words[0] |= atomic_load(&collx_sessions) ? SESSIONS : 0;
+    words[0] |= collx_option_number(COLLX_OPTION_CHECK) ? SENDS : 0;
     words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;
     if (collx_agree_any(&world, words, 3) || words[1] & words[2])
         return 0;

@@ -70,11 +70,20 @@ def refused(folder):
 
 
 def late(folder):
+    """It is said of whom nothing has been heard; where that is who compares, one rank speaks."""
     result = differ("late", COLLX_STALL="300ms")
-    if mpi_name == "mpich":
-        said_once(result, "of differing", "have been waiting", "to compare what they call")
-    else:
-        result.expect_quiet()
+    said_once(result, "rank 0 of differing has waited", "in MPI_Barrier", "what rank 1 calls")
+    check(len(spoke(result)) == 1, result.err)
+    result = differ("zero-late", COLLX_STALL="300ms")
+    said_once(result, "of differing has waited", "in MPI_Barrier", "what rank 0 calls", "which compares")
+    check(len(spoke(result)) == 1, result.err)
+
+
+def no_memory(folder):
+    """One rank has none to compare with: nobody does, and the job goes on."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    result = differ("no-memory", LD_PRELOAD=f"{library} {collx}")
+    said_once(result, "cannot compare what they call", "no memory left")
 
 
 def equivalent(folder):
@@ -95,5 +104,6 @@ main([*((name, different(name)) for name in DIFFERENT),
       ("a policy asks for it", policy_asks),
       ("one rank's call is refused", refused),
       ("a rank is late", late),
+      ("one rank has no memory for it", no_memory),
       ("types that are the same to MPI", equivalent),
       ("nothing differs", nothing_differs)])

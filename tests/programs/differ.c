@@ -5,6 +5,8 @@
 #include "check.h"
 
 #include <mpi.h>
+
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,12 +51,42 @@ static void roots(void)
     MPI_Bcast(bytes, 0, MPI_BYTE, rank ? 1 : 0, comm);
 }
 
-/* The others wait for rank 0. */
+/* Rank 1 is the last to come, or rank 0, which is the one that compares. */
 static void late(void)
+{
+    if (rank == 1)
+        sleep(1);
+    MPI_Barrier(comm);
+}
+
+static void zero_late(void)
 {
     if (rank == 0)
         sleep(2);
     MPI_Barrier(comm);
+}
+
+/* One block of memory that rank 1 does not get, each in its turn, of those that take it to set up a
+ * communicator whose calls are compared. */
+static void no_memory(void)
+{
+    int *after = dlsym(RTLD_DEFAULT, "no_memory_after"), left = 1, sum;
+    MPI_Comm each;
+
+    CHECK(after);
+    for (int i = 0; left; i++) {
+        CHECK(i < 100);
+        MPI_Comm_dup(comm, &each);
+        *after = rank == 1 ? i : -1;
+        for (int call = 0; call < 3; call++) {
+            MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, each);
+            CHECK(sum == size * (size - 1) / 2);
+        }
+        left = rank == 1 && *after < 0;
+        *after = -1;
+        MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT, MPI_MAX, comm);
+        MPI_Comm_free(&each);
+    }
 }
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -82,9 +114,9 @@ static void equivalent(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"lengths", lengths},      {"kinds", kinds}, {"operations", operations},
-             {"elements", elements},    {"roots", roots}, {"late", late},
-             {"equivalent", equivalent}};
+} cases[] = {{"lengths", lengths},     {"kinds", kinds},         {"operations", operations},
+             {"elements", elements},   {"roots", roots},         {"late", late},
+             {"zero-late", zero_late}, {"no-memory", no_memory}, {"equivalent", equivalent}};
 
 int main(int argc, char **argv)
 {
