@@ -120,6 +120,7 @@ static struct collx_comm *state_create(void)
 
 static void state_destroy(struct collx_comm *state)
 {
+    free(state->key);
     if (state >= spare && state < spare + SPARE)
         atomic_store(&spare_used[state - spare], false);
     else

@@ -47,18 +47,22 @@ static struct collx_key *key_create(const struct collx_comm *comm)
     return key;
 }
 
+/* That of the communicator, made once and then as long as it has this name. */
+static const struct collx_key *key_of(struct collx_comm *comm)
+{
+    if (comm->key && strcmp(comm->key->name, comm->name) != 0) {
+        free(comm->key);
+        comm->key = NULL;
+    }
+    if (!comm->key)
+        comm->key = key_create(comm);
+    return comm->key;
+}
+
 static bool is_any(const struct collx_spare *spare, const void *context)
 {
     (void)context;
     return spare->with;
-}
-
-struct collx_key *collx_key_create(const struct collx_comm *comm)
-{
-    if (collx_process_is_child() ||
-        !(collx_history_any() || collx_segment_find(is_any, NULL, NULL)))
-        return NULL;
-    return key_create(comm);
 }
 
 static bool can_be_kept(const struct collx_comm *comm)
@@ -73,10 +77,12 @@ static bool can_be_kept(const struct collx_comm *comm)
            !collx_process_is_child();
 }
 
-/* Whether it was used enough for it to be worth asking MPI who its ranks are. */
+/* Whether it was used enough for it to be worth asking MPI who its ranks are.  Of one that was not
+ * set up only rank 0 ever wants to know. */
 static bool can_be_remembered(const struct collx_comm *comm)
 {
-    return !comm->inter && collx_world_has_one_thread() && !collx_process_is_child() &&
+    return comm->rank == 0 && !comm->inter && collx_world_has_one_thread() &&
+           !collx_process_is_child() &&
            comm->calls >= (collx_history_any() ? COLLX_WARMUP_EARLY : COLLX_WARMUP_AGAIN);
 }
 
@@ -87,22 +93,21 @@ void collx_kept_keep(struct collx_comm *comm)
     if (!can && !can_be_remembered(comm))
         return;
     /* That which it had when it was set up is what the policy went by. */
-    if (!comm->routes.team)
+    if (!comm->routes.team && !comm->key)
         collx_comm_name(comm);
-    struct collx_key *key = key_create(comm);
+    const struct collx_key *key = key_of(comm);
     uint64_t calls[COLLX_ROUTED], all = comm->calls;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         all += calls[kind] = collx_select_calls(comm, (enum collx_kind)kind);
     if (key && collx_world_has_one_thread())
         collx_history_freed(key->hash, all, comm->routes.team, can);
     struct collx_kept *kept = key && can ? calloc(1, sizeof *kept) : NULL;
-    if (!kept) {
-        free(key);
+    if (!kept)
         return;
-    }
     struct collx_routes routes = comm->routes;
     kept->routes = routes;
-    kept->key = key;
+    kept->key = comm->key;
+    comm->key = NULL;
     memcpy(kept->calls, calls, sizeof calls);
     comm->routes = (struct collx_routes){.team = NULL};
     collx_segment_keep(&routes, kept);
@@ -123,10 +128,14 @@ static bool is_wanted(const struct collx_spare *spare, const void *context)
            !memcmp(kept->key, wanted->key, key_size(kept->key->size));
 }
 
-struct collx_kept *collx_kept_find(const struct collx_key *key)
+struct collx_kept *collx_kept_find(struct collx_comm *comm)
 {
     struct collx_spare spare;
 
+    /* Most programs have none, and need not ask MPI who the ranks are. */
+    if (collx_process_is_child() || !collx_segment_find(is_any, NULL, NULL))
+        return NULL;
+    const struct collx_key *key = key_of(comm);
     if (!key || !collx_segment_find(is_wanted, &(struct wanted){key, collx_crowd_own()}, &spare))
         return NULL;
     struct collx_kept *kept = spare.with;
@@ -139,15 +148,16 @@ bool collx_kept_expects(struct collx_comm *comm)
     if (!collx_history_any())
         return false;
     collx_comm_name(comm);
-    struct collx_key *key = collx_key_create(comm);
-    const bool expects = key && collx_history_expects(key->hash, comm->calls, comm->due_at);
-    free(key);
-    return expects;
+    const struct collx_key *key = key_of(comm);
+    return key && collx_history_expects(key->hash, comm->calls, comm->due_at);
 }
 
-void collx_kept_set_up(const struct collx_key *key, bool taken)
+void collx_kept_set_up(struct collx_comm *comm, bool taken)
 {
-    if (key && collx_world_has_one_thread())
+    if (comm->rank != 0 || !collx_world_has_one_thread() || !collx_history_any())
+        return;
+    const struct collx_key *key = key_of(comm);
+    if (key)
         collx_history_set_up(key->hash, taken);
 }
 

@@ -26,19 +26,12 @@
 
 struct collx_kept;
 
-/* What tells communicators apart here: their ranks, and their names. */
-struct collx_key;
-
 /* The communicator is about to be freed by its program: keep its routes, if they can be another's;
  * then it has none any more.  And remember how much it was used.  Local; may call MPI. */
 void collx_kept_keep(struct collx_comm *comm);
 
-/* Of one whose name is known.  NULL: nothing has been kept of any, nor is known; or it has ranks of
- * another job; or there is no memory.  To be freed.  Local; may call MPI. */
-struct collx_key *collx_key_create(const struct collx_comm *comm);
-
-/* Those for communicators of this key; NULL: there are none, or `key` is NULL. */
-struct collx_kept *collx_kept_find(const struct collx_key *key);
+/* Those for `comm`, of which the name is known; NULL: there are none.  Local; may call MPI. */
+struct collx_kept *collx_kept_find(struct collx_comm *comm);
 
 /* A number of what all ranks have to have found; 0 of NULL. */
 uint64_t collx_kept_hash(const struct collx_kept *kept);
@@ -51,9 +44,10 @@ void collx_kept_put_back(struct collx_kept *kept);
 /* Nobody will have them; the segment stays.  NULL is none.  Local, without an MPI call. */
 void collx_kept_close(struct collx_kept *kept);
 
-/* By what is known of others (pmpi/history.h), whether it is worth setting it up now.  Local. */
+/* Rank 0: by what is known of others (pmpi/history.h), whether it is worth setting it up now.
+ * Local; may call MPI. */
 bool collx_kept_expects(struct collx_comm *comm);
-/* One has been set up; `taken`: by what another one had. */
-void collx_kept_set_up(const struct collx_key *key, bool taken);
+/* It has been set up; `taken`: by what another one had.  Likewise. */
+void collx_kept_set_up(struct collx_comm *comm, bool taken);
 
 #endif

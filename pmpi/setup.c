@@ -409,13 +409,11 @@ void collx_comm_setup(struct collx_comm *comm)
 
     collx_process_keep();
     collx_comm_name(comm);
-    struct collx_key *key = collx_key_create(comm);
-    struct collx_kept *kept = collx_kept_find(key);
+    struct collx_kept *kept = collx_kept_find(comm);
     struct collx_setup *setup = kept ? NULL : setup_create(comm);
     int error = say_hello(comm, setup, kept, &hello);
     const bool taken = !error && kept && is_common(&hello);
-    collx_kept_set_up(key, taken);
-    free(key);
+    collx_kept_set_up(comm, taken);
     if (taken) {
         take_kept(comm, kept);
         errno = keep;
