@@ -9,6 +9,8 @@
 enum {
     /* Bytes that MPI combines at a time: with what is copied they stay in a CPU's first cache. */
     BLOCK = 8192,
+    /* On the stack: who calls may be a thread that has little of it. */
+    SMALL = 512,
     /* No type asks for more. */
     ALIGNED = 16,
 };
@@ -25,9 +27,8 @@ static bool is_aligned(const struct collx_call *call, const void *at)
  * the right operand is: that is copied, to where the result belongs if it is the last one. */
 static int combine_block(struct collx_team *team, struct collx_call *call,
                          unsigned char *const *from, size_t at, int64_t count,
-                         unsigned char *result)
+                         unsigned char *result, char *const *room)
 {
-    _Alignas(COLLX_LINE) unsigned char room[2][BLOCK];
     const size_t bytes = (size_t)count * call->elem_bytes;
     const unsigned char *left = from[0] + at;
     int error = 0;
@@ -36,7 +37,7 @@ static int combine_block(struct collx_team *team, struct collx_call *call,
         left = memcpy(room[0], left, bytes);
     for (int rank = 1; rank < team->size && !error; rank++) {
         const bool last = rank == team->size - 1 && left != result && is_aligned(call, result);
-        unsigned char *right = last ? result : room[rank & 1];
+        unsigned char *right = last ? result : (unsigned char *)room[rank & 1];
         if (right != from[rank] + at)
             memcpy(right, from[rank] + at, bytes);
         error = team->ops->reduce(team->ctx, call, left, right, count);
@@ -51,7 +52,6 @@ static int combine_block(struct collx_team *team, struct collx_call *call,
 static int copy_own(struct collx_team *team, const struct collx_call *call, const char *own,
                     int64_t count, char *room)
 {
-    unsigned char packed[BLOCK];
     ptrdiff_t first;
     size_t span;
 
@@ -59,8 +59,13 @@ static int copy_own(struct collx_team *team, const struct collx_call *call, cons
         memcpy(room + first, own + first, span);
         return 0;
     }
+    void *packed = malloc((size_t)count * call->elem_bytes);
+    if (!packed)
+        return team->ops->no_memory;
     int error = team->ops->pack(team->ctx, call, own, 0, count, packed);
-    return error ? error : team->ops->unpack(team->ctx, call, packed, room, 0, count);
+    error = error ? error : team->ops->unpack(team->ctx, call, packed, room, 0, count);
+    free(packed);
+    return error;
 }
 
 /* The same, of elements that are not laid out so: in two rooms of MPI's layout.  `own` are ours, if
@@ -86,28 +91,48 @@ static int combine_unpacked(struct collx_team *team, struct collx_call *call,
     return error ? error : ops->pack(team->ctx, call, left, 0, count, result);
 }
 
+static int combine_packed(struct collx_team *team, struct collx_call *call,
+                          unsigned char *const *from, int64_t count, unsigned char *result)
+{
+    _Alignas(COLLX_LINE) char small[2][SMALL];
+    const size_t all = (size_t)count * call->elem_bytes;
+    char *large = all > SMALL ? malloc(2 * BLOCK) : NULL;
+    char *const room[2] = {large ? large : small[0], large ? large + BLOCK : small[1]};
+    const int64_t most = (int64_t)((large ? BLOCK : SMALL) / call->elem_bytes);
+    /* Without memory for more it takes longer, by fewer elements at a time. */
+    int error = most ? 0 : team->ops->no_memory;
+
+    for (int64_t done = 0, some; done < count && !error; done += some) {
+        const size_t at = (size_t)done * call->elem_bytes;
+        some = count - done < most ? count - done : most;
+        error = combine_block(team, call, from, at, some, result + at, room);
+    }
+    free(large);
+    return error;
+}
+
 static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
                           unsigned char *const *from, const char *own, int64_t count,
                           unsigned char *result)
 {
     const struct collx_mpi_ops *ops = team->ops;
-    const bool packed = call->contiguous && call->elem_bytes <= BLOCK;
     int64_t most = (int64_t)(BLOCK / call->elem_bytes), some;
     void *base[2] = {NULL, NULL};
     char *room[2] = {NULL, NULL};
     int error = 0;
 
+    if (call->contiguous && call->elem_bytes <= BLOCK)
+        return combine_packed(team, call, from, count, result);
     most = most < 1 ? 1 : most < count ? most : count;
     /* Two ranks' left operand needs none. */
-    for (int i = own && team->rank == 0 && team->size == 2; i < 2 && !packed; i++) {
+    for (int i = own && team->rank == 0 && team->size == 2; i < 2; i++) {
         room[i] = ops->elements(team->ctx, call, most, &base[i]);
         error = room[i] ? error : ops->no_memory;
     }
     for (int64_t done = 0; done < count && !error; done += some) {
         const size_t at = (size_t)done * call->elem_bytes;
         some = count - done < most ? count - done : most;
-        error = packed ? combine_block(team, call, from, at, some, result + at)
-                       : combine_unpacked(team, call, from, own, at, some, result + at, room);
+        error = combine_unpacked(team, call, from, own, at, some, result + at, room);
         if (own)
             own += collx_layout_distance(call->layout, some);
     }

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int collx_place_find(const char *folder, const char *description, int rank,
@@ -12,11 +13,16 @@ int collx_place_find(const char *folder, const char *description, int rank,
                      size_t size)
 {
     int keep = errno, error = COLLX_EUNFIT;
-    char path[4096];
+    /* On the heap: who calls a collective may have a small stack. */
+    char *path = NULL;
 
     *machine = (struct collx_machine){0};
     *place = COLLX_NOWHERE;
-    snprintf(path, sizeof path, "%s/" COLLX_TOPOLOGY_LIBRARY, folder);
+    if (asprintf(&path, "%s/" COLLX_TOPOLOGY_LIBRARY, folder) < 0) {
+        snprintf(why, size, "out of memory");
+        errno = keep;
+        return -ENOMEM;
+    }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     collx_place_find_fn *find =
         library ? (collx_place_find_fn *)dlsym(library, COLLX_TOPOLOGY_FIND) : NULL;
@@ -34,6 +40,7 @@ int collx_place_find(const char *folder, const char *description, int rank,
     }
     if (library)
         dlclose(library);
+    free(path);
     errno = keep;
     return error;
 }

@@ -7,7 +7,9 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,12 +106,41 @@ int collx_agree_from_zero(struct collx_comm *comm, void *data, size_t bytes)
     return error ? error : finish(comm, &request);
 }
 
+#ifdef MPICH
+/* Up to so many ranks by other means than a reduction of MPICH's: that takes 133 KiB of the
+ * caller's stack, and a thread that calls none has perhaps less. */
+enum { GATHERED = 1024 };
+
+static int gather_any(struct collx_comm *comm, uint64_t *words, int count)
+{
+    /* Who has no memory left says so by this as well; threads that have none take turns. */
+    static uint64_t reserve[GATHERED * COLLX_AGREE_WORDS];
+    static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+    uint64_t *own = calloc((size_t)comm->size * (size_t)count, sizeof *own);
+    uint64_t *all = own ? own : reserve;
+
+    while (!own && atomic_flag_test_and_set(&is_taken))
+        sched_yield();
+    int error = collx_agree_from_all(comm, words, all, (size_t)count * sizeof *words);
+    for (int i = 0; !error && i < comm->size * count; i++)
+        words[i % count] |= all[i];
+    if (!own)
+        atomic_flag_clear(&is_taken);
+    free(own);
+    return error;
+}
+#endif
+
 int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
 {
     MPI_Request request;
     uint64_t all[COLLX_AGREE_WORDS];
     int error;
 
+#ifdef MPICH
+    if (comm->size <= GATHERED)
+        return gather_any(comm, words, count);
+#endif
     if (may_block(comm))
         return pmpi.Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, comm->comm);
     error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);

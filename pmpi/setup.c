@@ -453,6 +453,7 @@ uint64_t collx_setup_begin(void)
     uint64_t calls = COLLX_WARMUP_CALLS, size = 0;
 
     pmpi.Comm_rank(world.comm, &world.rank);
+    pmpi.Comm_size(world.comm, &world.size);
     if (world.rank == 0) {
         policy = collx_policy_own();
         size = size_to_hand_over(policy);

@@ -9,7 +9,7 @@ import re
 import shutil
 
 from job import Report, Skip, check, main, run
-from weather import (ALL_PMPI, RANKS, build, collx, good, job, mpi_name, own_mounts, routes,
+from weather import (ALL_PMPI, RANKS, build, collx, good, job, mpi, mpi_name, own_mounts, routes,
                      said_once, simple, spoke)
 
 
@@ -351,6 +351,24 @@ def one_block_missing_again(folder):
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
+def little_stack(folder):
+    """Threads of the smallest stack that there is, 16 KiB, can call what they could without collx:
+    it takes no more than 12, or what the MPI library does."""
+    program = build / "tests" / "programs" / f"stack-{mpi_name}"
+
+    def depths(ranks, **env):
+        result = good(mpi.run(ranks, [program], env))
+        return {name: int(depth) for name, depth in re.findall(r"^(\w+) (\d+)$", result.out, re.M)}
+
+    for ranks in 2, 9:
+        plain = depths(ranks)
+        check(len(plain) == 6, plain)
+        for at_once in "off", "on":
+            found = depths(ranks, LD_PRELOAD=collx, COLLX_AT_ONCE=at_once)
+            deep = {name: depth for name, depth in found.items() if depth > max(plain[name], 12 << 10)}
+            check(not deep, f"{ranks} ranks, at once {at_once}: {deep}, not {plain}")
+
+
 def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
@@ -501,5 +519,6 @@ main([
     ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
+    ("threads with little stack", little_stack),
     ("no more files may be opened", no_files),
 ])
