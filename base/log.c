@@ -1,9 +1,10 @@
 #include "base/log.h"
 
+#include "base/stderr.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 void collx_warn(const char *format, ...)
 {
@@ -19,9 +20,7 @@ void collx_warn(const char *format, ...)
         length = (int)sizeof text - 2;
     text[length++] = '\n';
 
-    /* One write, so that the lines of many ranks do not mix.  Nothing can be done if it fails. */
-    ssize_t written = write(STDERR_FILENO, text, (size_t)length);
-    (void)written;
+    collx_stderr_write(text, (size_t)length);
     errno = keep;
 }
 

@@ -15,6 +15,7 @@
 #include "base/door.h"
 #include "base/folder.h"
 #include "base/launcher.h"
+#include "base/stderr.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,15 +51,16 @@ static char folder[4096];
 
 static void warn(const char *format, ...)
 {
-    char text[1024];
+    char text[1024] = "collx: ";
     va_list args;
 
     if (!collx_launcher_first())
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text + strlen(text), sizeof text - strlen(text) - 1, format, args);
     va_end(args);
-    dprintf(STDERR_FILENO, "collx: %s\n", text);
+    strcat(text, "\n");
+    collx_stderr_write(text, strlen(text));
 }
 
 /* What stands for an MPI function that this MPI library does not have.  A program linked against

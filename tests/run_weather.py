@@ -519,6 +519,8 @@ main([
     ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
+    ("a stderr that nobody reads", simple("nobody-reads",
+                                          env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
     ("threads with little stack", little_stack),
     ("no more files may be opened", no_files),
 ])

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -91,6 +92,24 @@ static void apart(void)
     rounds(part, 50);
     MPI_Comm_free(&part);
     rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
+/* What collx says of a rank that is late goes to a pipe whose reader has ended. */
+static void nobody_reads(void)
+{
+    int pipe_end[2], keep = dup(STDERR_FILENO);
+
+    start();
+    CHECK(!pipe(pipe_end) && !close(pipe_end[0]) && dup2(pipe_end[1], STDERR_FILENO) >= 0);
+    rounds(MPI_COMM_WORLD, 10);
+    if (rank == 0)
+        sleep(1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* What the program does itself is its own, as ever. */
+    sigset_t pending;
+    CHECK(!sigpending(&pending) && !sigismember(&pending, SIGPIPE));
+    CHECK(dup2(keep, STDERR_FILENO) >= 0);
     finish();
 }
 
@@ -508,6 +527,7 @@ static const struct weather weather_calls[] = {
     {"some-on-their-way", some_on_their_way},
     {"own-copy-on-its-way", own_copy_on_its_way},
     {"attributes", attributes},
+    {"nobody-reads", nobody_reads},
     {0},
 };
 
