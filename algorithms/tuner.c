@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/options.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -182,6 +181,13 @@ static void begin_turns(struct collx_tuned *tuned, unsigned ways)
     tuned->turn = (uint8_t)__builtin_ctz(ways);
 }
 
+static int print_us(char *text, size_t size, const char *before, uint64_t ns, const char *behind)
+{
+    const unsigned long long tenths = (ns + 50) / 100;
+
+    return snprintf(text, size, "%s%llu.%llu%s", before, tenths / 10, tenths % 10, behind);
+}
+
 /* For whoever wants to know why. */
 static void explain(const struct collx_tuner *tuner, const struct collx_tuned *tuned)
 {
@@ -190,12 +196,14 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
 
     for (unsigned way = 0; way < COLLX_TUNER_WAYS && length < sizeof text; way++) {
         if (best_turn(tuned, way) < UINT64_MAX)
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%.1f us %s",
-                                       length ? ", " : "", (double)figure(tuned, way) / 1e3,
-                                       tuner->way[way].say);
+            length += (size_t)print_us(text + length, sizeof text - length, length ? ", " : "",
+                                       figure(tuned, way), " us ");
+        if (best_turn(tuned, way) < UINT64_MAX && length < sizeof text)
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%s", tuner->way[way].say);
         if (tuned->row_took[way] < UINT64_MAX && length < sizeof text)
-            length += (size_t)snprintf(text + length, sizeof text - length, " (%.1f in a row)",
-                                       (double)tuned->row_took[way] / 1e3 / (ROW_CALLS - 1));
+            length += (size_t)print_us(text + length, sizeof text - length, " (",
+                                       tuned->row_took[way] / (ROW_CALLS - 1), " in a row)");
     }
     collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
@@ -213,11 +221,14 @@ static bool drags(const struct collx_tuned *tuned, unsigned way)
 }
 
 /* What a call costs a program that way. */
-static double cost(const struct collx_tuner *tuner, const struct collx_tuned *tuned, unsigned way)
+static uint64_t cost(const struct collx_tuner *tuner, const struct collx_tuned *tuned, unsigned way)
 {
-    if (drags(tuned, way))
-        return INFINITY;
-    return (double)figure(tuned, way) * (100 + tuner->way[way].burden);
+    uint64_t cost;
+
+    if (drags(tuned, way) ||
+        __builtin_mul_overflow(figure(tuned, way), 100 + tuner->way[way].burden, &cost))
+        return UINT64_MAX;
+    return cost;
 }
 
 /* After the last turn: either a duel begins, or it is settled. */

@@ -198,11 +198,11 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     if (!missing ||
         (team->stall_said && __atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED)))
         return;
-    collx_warn("rank %d of %s has waited %.0f s in %s%s for %srank%s%s%s%s. Have they stopped, or "
+    collx_warn("rank %d of %s has waited %llu s in %s%s for %srank%s%s%s%s. Have they stopped, or "
                "are they in another call%s? It goes on waiting (COLLX_STALL sets this time)",
-               team->rank, team->name, (double)waited_ns / 1e9, team->ops->prefix, wait->what,
-               wait->vague && missing > 1 ? "some of " : "", missing == 1 ? "" : "s", who,
-               missing > 16 ? " and others" : "",
+               team->rank, team->name, collx_clock_seconds(waited_ns), team->ops->prefix,
+               wait->what, wait->vague && missing > 1 ? "some of " : "", missing == 1 ? "" : "s",
+               who, missing > 16 ? " and others" : "",
                wait->relayed ? ", or others that these wait for" : "", team->ops->stall_advice);
 }
 

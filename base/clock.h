@@ -13,4 +13,11 @@ static inline uint64_t collx_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* For messages.  In integers, as all that is reckoned within a program's calls: it may have asked
+ * for a trap where a floating-point result is not exact. */
+static inline unsigned long long collx_clock_seconds(uint64_t ns)
+{
+    return (ns + 500000000u) / 1000000000u;
+}
+
 #endif

@@ -24,11 +24,12 @@ static void report_wait(struct collx_comm *comm, int64_t waited_ms, int *claim)
     gethostname(host, sizeof host - 1);
     if (!*comm->label)
         collx_comm_name(comm);
-    collx_warn("the ranks of %s%s%s have been waiting for %.0f s to agree on their routes. Does "
+    collx_warn("the ranks of %s%s%s have been waiting for %llu s to agree on their routes. Does "
                "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
                "-x LD_PRELOAD",
                comm->label, comm->rank ? " on " : "", comm->rank ? host : "",
-               (double)waited_ms / 1e3, comm->rank ? ", also rank 0" : "");
+               collx_clock_seconds((uint64_t)waited_ms * 1000000),
+               comm->rank ? ", also rank 0" : "");
 }
 
 /* To ask whether to let others have the CPU takes as long as several polls: where all have come,

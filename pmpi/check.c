@@ -1,5 +1,6 @@
 #include "pmpi/check.h"
 
+#include "base/clock.h"
 #include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -122,11 +123,11 @@ static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, 
     (void)sends;
     if (!collx_job_first_here("compares", &comm->check->speaks) && comm->rank != 0)
         return;
-    collx_warn("rank %d of %s has waited %.0f s in %s to hear what %s call%s (COLLX_CHECK)%s. Has "
+    collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. Has "
                "it stopped, or is it in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",
-               comm->rank, comm->label, (double)waited_ns / 1e9, names[comm->check->kind], ranks,
-               ranks[strlen("rank")] == 's' ? "" : "s",
+               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[comm->check->kind],
+               ranks, ranks[strlen("rank")] == 's' ? "" : "s",
                comm->rank ? ", which compares, and may wait for others" : "", comm->label);
 }
 

@@ -138,10 +138,10 @@ int collx_messages_listen(void *ctx, int messages)
 static void report_stall(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
 {
     comm->routes.team->stalled = true;
-    collx_warn("rank %d of %s has waited %.0f s in a collective for a message %s %s. Has it "
+    collx_warn("rank %d of %s has waited %llu s in a collective for a message %s %s. Has it "
                "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
-               comm->rank, comm->routes.team->name, (double)waited_ns / 1e9, sends ? "to" : "from",
-               ranks);
+               comm->rank, comm->routes.team->name, collx_clock_seconds(waited_ns),
+               sends ? "to" : "from", ranks);
 }
 
 /* To have them reported: whom this rank waits for, of those whose messages it wants, if there are
