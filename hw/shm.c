@@ -143,7 +143,8 @@ uint64_t collx_shm_cookie(void)
 struct collx_shm_address collx_shm_tell(int fd, uint64_t *cookie)
 {
     *cookie = collx_shm_cookie();
-    return (struct collx_shm_address){.pid = getpid(), .fd = fd, .cookie = *cookie};
+    /* Of the thread: it may have descriptors of its own. */
+    return (struct collx_shm_address){.pid = gettid(), .fd = fd, .cookie = *cookie};
 }
 
 void collx_shm_touch(void *start, size_t bytes)
@@ -184,6 +185,9 @@ int collx_shm_open(const struct collx_shm_address *address, size_t size, size_t 
 const char *collx_shm_advice(int error)
 {
     switch (error) {
+    case EAGAIN:
+        return "Raise the limit on locked memory (ulimit -l), since the program locks all that it "
+               "gets (mlockall)";
     case EACCES:
     case ENOENT:
     case ESTALE:

@@ -106,6 +106,10 @@ static int unpack(void *ctx, const struct collx_call *call, const void *packed, 
     return MPI_SUCCESS;
 }
 
+/* A whole element is a struct with its padding, or a row: longer ones nobody assigns at once, and
+ * there may be no such memory at all, as with the extent of a column of all that a file has. */
+enum { WHOLE_MOST = 1 << 20 };
+
 static void *elements(void *ctx, const struct collx_call *call, int64_t count, void **base)
 {
     MPI_Datatype type = (MPI_Datatype)call->datatype;
@@ -120,7 +124,7 @@ static void *elements(void *ctx, const struct collx_call *call, int64_t count, v
      * whole of it and may assign in one, with gaps before and behind the data.  Not where that is
      * elsewhere, as with data at absolute addresses. */
     MPI_Aint low = true_lb, high = true_lb + true_extent;
-    if (lb <= high && lb + extent >= low) {
+    if (lb <= high && lb + extent >= low && extent - true_extent <= WHOLE_MOST) {
         low = lb < low ? lb : low;
         high = lb + extent > high ? lb + extent : high;
     }

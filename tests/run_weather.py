@@ -378,6 +378,12 @@ def inexact(folder):
         said_once(good(job("inexact", env, ranks=2)), "has waited")
 
 
+def huge_extent(folder):
+    if job("huge-extent", with_collx=False, ranks=2).code:
+        raise Skip("this MPI library cannot do it")
+    good(job("huge-extent", {"COLLX_AT_ONCE": "on"}, ranks=2)).expect_quiet()
+
+
 def no_files(folder):
     """What is in the way of one communicator mostly is in the way of thousands."""
     if job("no-files", with_collx=False).code:
@@ -520,6 +526,7 @@ main([
     ("an INTEGER of 8 bytes", wide_integers),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
+    ("an element with more behind it than there is memory", huge_extent),
     ("a program too short for a setup", too_short),
     ("10,000 communicators", communicators),
     ("no communicator left", no_communicator_left),

@@ -6,15 +6,18 @@ extern "C" {
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace
@@ -76,6 +79,32 @@ TEST(Shm, WhatIsReleasedIsFree)
     collx_shm_close(other, mib);
     collx_shm_close(own, mib);
     close(fd);
+}
+
+TEST(Shm, OfAThreadWithDescriptorsOfItsOwnIsFound)
+{
+    std::promise<collx_shm_address> told;
+    std::promise<void> opened;
+    void *own, *other = nullptr;
+
+    std::thread maker([&] {
+        int fd = -1;
+
+        EXPECT_EQ(0, unshare(CLONE_FILES));
+        EXPECT_EQ(0, collx_shm_create(mib, &own, &fd));
+        EXPECT_EQ(0, collx_shm_allocate(fd, mib));
+        told.set_value(collx_shm_tell(fd, static_cast<uint64_t *>(own)));
+        opened.get_future().wait();
+        close(fd);
+    });
+    const collx_shm_address address = told.get_future().get();
+    const int error = collx_shm_open(&address, mib, 0, &other);
+    opened.set_value();
+    maker.join();
+    ASSERT_EQ(error, 0) << strerror(-error);
+    EXPECT_EQ(*static_cast<uint64_t *>(other), address.cookie);
+    collx_shm_close(other, mib);
+    collx_shm_close(own, mib);
 }
 
 TEST(Shm, BeyondTheLimitOfFilesIsAnErrorAndNoSignal)
@@ -174,6 +203,7 @@ TEST(Shm, SaysWhatToDoOfEachKindOfFailure)
     for (int error : {ENOMEM, ENOSPC})
         EXPECT_TRUE(says(error, "memory")) << strerror(error);
     EXPECT_TRUE(says(EFBIG, "ulimit -f"));
+    EXPECT_TRUE(says(EAGAIN, "ulimit -l"));
     EXPECT_TRUE(says(EMFILE, "ulimit -n"));
     EXPECT_TRUE(says(ENFILE, "fs.file-max"));
     for (int error : {ENOSYS, EPERM})

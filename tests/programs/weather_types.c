@@ -33,6 +33,34 @@ static void big_element(void)
     finish();
 }
 
+static void add_one(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    CHECK(*count == 1);
+    *(double *)inout += *(double *)in;
+}
+
+/* One element with a gap behind it that no memory would be enough for: the column of a file. */
+static void huge_extent(void)
+{
+    const MPI_Aint extent = (MPI_Aint)1 << 46;
+    MPI_Datatype column;
+    MPI_Op op;
+
+    start();
+    MPI_Type_create_resized(MPI_DOUBLE, 0, extent, &column);
+    MPI_Type_commit(&column);
+    MPI_Op_create(add_one, 1, &op);
+    for (int i = 0; i < 20; i++) {
+        double one = 1, sum = 0;
+        CHECK(MPI_Allreduce(&one, &sum, 1, column, op, MPI_COMM_WORLD) == MPI_SUCCESS);
+        CHECK(sum == size);
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&column);
+    finish();
+}
+
 /* Types that the compilers of an MPI library may have, or not. */
 static void rare_types(void)
 {
@@ -190,11 +218,8 @@ static void types_that_stay(void)
 }
 
 const struct weather weather_types[] = {
-    {"big-element", big_element},
-    {"rare-types", rare_types},
-    {"types-of-kinds", types_of_kinds},
-    {"wide-integers", wide_integers},
-    {"types-that-come-and-go", types_that_come_and_go},
-    {"types-that-stay", types_that_stay},
-    {0},
+    {"big-element", big_element},         {"huge-extent", huge_extent},
+    {"rare-types", rare_types},           {"types-of-kinds", types_of_kinds},
+    {"wide-integers", wide_integers},     {"types-that-come-and-go", types_that_come_and_go},
+    {"types-that-stay", types_that_stay}, {0},
 };
