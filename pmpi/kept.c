@@ -154,7 +154,7 @@ bool collx_kept_expects(struct collx_comm *comm)
 
 void collx_kept_set_up(struct collx_comm *comm, bool taken)
 {
-    if (comm->rank != 0 || !collx_world_has_one_thread() || !collx_history_any())
+    if (!collx_world_has_one_thread() || !collx_history_any())
         return;
     const struct collx_key *key = key_of(comm);
     if (key)

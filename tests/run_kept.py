@@ -55,6 +55,12 @@ def both(folder):
     check_calls(report, "both", SET_UP_AFTER + ASKED_AFTER + 2 * ENOUGH, MORE + ENOUGH - ASKED_AFTER)
 
 
+def turned_between(folder):
+    _, report = kept(folder, "turned-between")
+    check_calls(report, "between", SET_UP_AFTER + 5 * ASKED_AFTER, MORE + 5 * (ENOUGH - ASKED_AFTER))
+    check_calls(report, "turned", SET_UP_AFTER + ASKED_AFTER, MORE + ENOUGH - ASKED_AFTER)
+
+
 def other_name(folder):
     _, report = kept(folder, "other-name")
     check_calls(report, "one", SET_UP_AFTER, MORE)
@@ -93,6 +99,7 @@ main([
     ("communicators that are long enough together", together),
     ("communicators of barriers alone", barriers),
     ("two of the same ranks at a time", both),
+    ("others between, of another rank 0", turned_between),
     ("another name", other_name),
     ("another order of the ranks", other_order),
     ("several threads", threads),

@@ -113,6 +113,21 @@ static void both(void)
     MPI_Comm_free(&other);
 }
 
+/* Rank 0 of one is not rank 0 of others, which it knows as well. */
+static void turned_between(void)
+{
+    MPI_Comm turned;
+
+    life("turned", SET_UP);
+    for (int i = 0; i < 6; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+        MPI_Comm_set_name(turned, "between");
+        use(turned, i ? ENOUGH : SET_UP);
+        MPI_Comm_free(&turned);
+    }
+    life("turned", ENOUGH);
+}
+
 static void other_name(void)
 {
     life("one", SET_UP);
@@ -220,6 +235,7 @@ int main(int argc, char **argv)
                  {"together", together},
                  {"barriers", barriers},
                  {"both", both},
+                 {"turned-between", turned_between},
                  {"other-name", other_name},
                  {"other-order", other_order},
                  {"names-differ", names_differ},
