@@ -157,24 +157,31 @@ static uint64_t bytes_of(const struct collx_call *call)
     return bytes < COLLX_WARMUP_BYTES ? bytes : COLLX_WARMUP_BYTES;
 }
 
-/* The communicator is due to be set up, or it is time to ask whether it is, unless all know that it
- * is not.  Where calls take long it is, to this rank's job, and another one, which may not know,
- * has to be told. */
+/* Whether the communicator is due already, as one rank may know and others not; unless all know
+ * that none does.  Where calls take long it is, to this rank's job, and another one, which may not
+ * know, has to be told. */
+static bool ask(struct collx_comm *comm)
+{
+    const bool known = comm->may_be_long || comm->calls >= COLLX_WARMUP_AGAIN;
+    const bool expected = comm->rank == 0 && known && collx_kept_expects(comm);
+    /* Those whose key is known have met, which takes as long to find out as to ask. */
+    const bool met = comm->key || collx_agree_is_done(comm, NULL);
+
+    if (met && !known)
+        return false;
+    return collx_comm_is_due(
+        comm, expected || comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, met);
+}
+
+/* The communicator is due to be set up, or it is time to ask whether it is. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
     bool due = comm->calls >= comm->due_at;
 
     if (!due) {
-        const bool again = comm->calls >= COLLX_WARMUP_AGAIN;
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        const bool met = collx_agree_is_done(comm, NULL);
-        if (comm->may_be_long || again || !met)
-            due = collx_comm_is_due(comm,
-                                    comm->passed >= COLLX_WARMUP_BYTES ||
-                                        warm_up == COLLX_WARMUP_CROWD ||
-                                        (comm->rank == 0 && collx_kept_expects(comm)),
-                                    met);
+        due = ask(comm);
     }
     if (due)
         collx_comm_setup(comm);

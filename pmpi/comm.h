@@ -81,7 +81,7 @@ struct collx_comm {
      * elements, of which all ranks have as many; a Bcast may have other elements on each. */
     bool may_be_long;
 
-    struct collx_key *key; /* of pmpi/kept.h; NULL: nobody has asked for it yet */
+    struct collx_key *key; /* of pmpi/kept.c; NULL: nobody has asked for it, or there is none */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
