@@ -284,6 +284,34 @@ void collx_comm_name(struct collx_comm *comm)
         snprintf(comm->label, sizeof comm->label, "%s", comm->name);
 }
 
+/* "[ranks 2, 1 and 9 more of MPI_COMM_WORLD]". */
+static void print_ranks(char *text, size_t size, const int *there, int ranks)
+{
+    enum { MOST = 8 };
+    size_t length = (size_t)snprintf(text, size, " [rank%s", ranks == 1 ? "" : "s");
+
+    for (int i = 0; i < ranks && i < MOST && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s %d", i ? "," : "", there[i]);
+    if (ranks > MOST && length < size)
+        length += (size_t)snprintf(text + length, size - length, " and %d more", ranks - MOST);
+    if (length < size)
+        snprintf(text + length, size - length, " of MPI_COMM_WORLD]");
+}
+
+void collx_comm_label(struct collx_comm *comm)
+{
+    int *there = malloc((size_t)comm->size * sizeof *there);
+    bool other = false;
+
+    if (there && collx_world_has(comm, there))
+        for (int i = 0; i < comm->size; i++)
+            other = other || there[i] != i;
+    const size_t length = strlen(comm->label);
+    if (other)
+        print_ranks(comm->label + length, sizeof comm->label - length, there, comm->size);
+    free(there);
+}
+
 bool collx_world_up(void)
 {
     int initialized = 0, finalized = 0;

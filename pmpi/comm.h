@@ -64,6 +64,9 @@ struct collx_routes {
     uint64_t crowd;          /* collx_crowd_own() then: how the team waits follows from it */
 };
 
+/* Beside a name: "a communicator of 12 ranks", and some numbers. */
+enum { COLLX_LABEL_MORE = 160 };
+
 struct collx_comm {
     struct collx_slot slot[COLLX_ROUTED]; /* what its calls go to; first, since they are hot */
     MPI_Comm comm;
@@ -100,8 +103,9 @@ struct collx_comm {
     MPI_Request *request;           /* [requests], of the messages on their way */
     struct collx_net *rma;          /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_comparison *check; /* pmpi/check.h; NULL: its calls are not compared */
-    char name[MPI_MAX_OBJECT_NAME + 1];   /* as MPI knows it when it is set up */
-    char label[MPI_MAX_OBJECT_NAME + 32]; /* for messages: the name, or what can be said */
+    char name[MPI_MAX_OBJECT_NAME + 1]; /* as MPI knows it when it is set up */
+    char label[MPI_MAX_OBJECT_NAME +
+               COLLX_LABEL_MORE]; /* for messages: the name, or what can be said */
 };
 
 extern struct collx_comm collx_comm_unknown;
@@ -174,6 +178,9 @@ void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler);
 
 /* Read the communicator's name, and make a label of it. */
 void collx_comm_name(struct collx_comm *comm);
+/* Then: add to the label who its ranks are in MPI_COMM_WORLD, where they have other numbers there:
+ * else nobody could tell which process "rank 1 of a communicator of 3 ranks" is. */
+void collx_comm_label(struct collx_comm *comm);
 
 /* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
 int collx_world_rank(const struct collx_comm *comm);

@@ -24,6 +24,7 @@ struct collx_kept {
     struct collx_key *key;
     uint64_t calls[COLLX_ROUTED]; /* of its last communicator, to algorithms */
     struct collx_spare spare;     /* once it has been found */
+    char label[sizeof((struct collx_comm *)NULL)->label];
 };
 
 static size_t key_size(int ranks)
@@ -109,6 +110,7 @@ void collx_kept_keep(struct collx_comm *comm)
     kept->key = comm->key;
     comm->key = NULL;
     memcpy(kept->calls, calls, sizeof calls);
+    memcpy(kept->label, comm->label, sizeof kept->label);
     comm->routes = (struct collx_routes){.team = NULL};
     collx_segment_keep(&routes, kept);
 }
@@ -176,6 +178,7 @@ void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm)
 
     collx_spare_return(kept->spare.users);
     comm->routes = kept->routes;
+    memcpy(comm->label, kept->label, sizeof comm->label);
     team->ctx = comm;
     team->name = comm->label;
     /* What was said of the freed one may have to be said again. */

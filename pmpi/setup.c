@@ -420,6 +420,7 @@ void collx_comm_setup(struct collx_comm *comm)
         return;
     }
     collx_kept_put_back(kept);
+    collx_comm_label(comm);
     if (!error && !is_common(&hello)) {
         if (kept)
             setup = setup_create(comm);

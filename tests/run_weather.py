@@ -369,6 +369,14 @@ def little_stack(folder):
             check(not deep, f"{ranks} ranks, at once {at_once}: {deep}, not {plain}")
 
 
+def late_elsewhere(folder):
+    """Ranks of a communicator are told of so that one can find them."""
+    result = good(job("late-elsewhere", {"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
+    who = "rank 0 of part [ranks 2, 1 of MPI_COMM_WORLD] has waited"
+    said = [line for line in spoke(result) if who in line and "in MPI_Barrier for rank 1." in line]
+    check(len(said) == 2 and len(spoke(result)) == 2, result.err)
+
+
 def inexact(folder):
     if mpi_name == "mpich":
         raise Skip("this MPI library reckons with floating-point numbers itself")
@@ -537,6 +545,7 @@ main([
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
     ("a stderr that nobody reads", simple("nobody-reads",
                                           env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
+    ("a rank is late that has another number elsewhere", late_elsewhere),
     ("a program that traps what is not exact", inexact),
     ("threads with little stack", little_stack),
     ("no more files may be opened", no_files),

@@ -114,6 +114,25 @@ static void nobody_reads(void)
     finish();
 }
 
+/* A rank is late on a communicator where it has another number, and on the next one of its kind. */
+static void late_elsewhere(void)
+{
+    MPI_Comm part;
+
+    start();
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank == 0, -rank, &part);
+        if (rank != 0)
+            MPI_Comm_set_name(part, "part");
+        rounds(part, 10);
+        if (rank == 1)
+            sleep(1);
+        MPI_Barrier(part);
+        MPI_Comm_free(&part);
+    }
+    finish();
+}
+
 /* A program may trap what is not exact; what it calls here has no numbers in it.  rank 0 is late
  * once, and that is spoken of. */
 static void inexact(void)
@@ -546,6 +565,7 @@ static const struct weather weather_calls[] = {
     {"own-copy-on-its-way", own_copy_on_its_way},
     {"attributes", attributes},
     {"inexact", inexact},
+    {"late-elsewhere", late_elsewhere},
     {"nobody-reads", nobody_reads},
     {0},
 };
