@@ -27,6 +27,9 @@ struct collx_kept {
     char label[sizeof((struct collx_comm *)NULL)->label];
 };
 
+/* More ranks than a node has: to look them up would take longer than it may be worth. */
+enum { RANKS_MOST = 1024 };
+
 static size_t key_size(int ranks)
 {
     return sizeof(struct collx_key) + (size_t)ranks * sizeof(int);
@@ -34,7 +37,7 @@ static size_t key_size(int ranks)
 
 static struct collx_key *key_create(const struct collx_comm *comm)
 {
-    struct collx_key *key = calloc(1, key_size(comm->size));
+    struct collx_key *key = comm->size > RANKS_MOST ? NULL : calloc(1, key_size(comm->size));
 
     if (!key || !collx_agree_is_done(comm, key->world)) {
         free(key);
