@@ -21,11 +21,16 @@ static inline void collx_stderr_write(const char *text, size_t length)
     sigaddset(&ours, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &ours, &blocked);
-    /* The signal goes to the thread that writes.  One that was pending before is the program's, and
-     * two are one. */
-    if (write(STDERR_FILENO, text, length) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+    /* The signal goes to the thread that writes, and is the first that it takes. */
+    if (write(STDERR_FILENO, text, length) < 0 && errno == EPIPE) {
+        const int was_pending = sigismember(&pending, SIGPIPE);
         while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR)
             ;
+        /* It may have been pending for this thread: two are one. */
+        sigpending(&pending);
+        if (was_pending && !sigismember(&pending, SIGPIPE))
+            raise(SIGPIPE);
+    }
     pthread_sigmask(SIG_SETMASK, &blocked, NULL);
     errno = keep;
 }

@@ -21,7 +21,9 @@ _Static_assert(sizeof(struct collx_signature) == 24, "it travels as bytes");
 struct collx_comparison {
     struct collx_slot unchecked[COLLX_ROUTED]; /* what calls go to then */
     enum collx_kind kind;                      /* of the call that is compared */
+    uint64_t number;                           /* of this communicator, for who speaks of it */
     int speaks; /* a descriptor, while this rank says for its node that it waits; else < 0 */
+    bool said;  /* it has said so, which once is enough */
     struct collx_message *messages; /* rank 0: [size - 1] */
     struct collx_signature all[];   /* rank 0: [size] */
 };
@@ -120,15 +122,21 @@ static void report(const struct collx_comm *comm)
  * then one of each node speaks, on that of rank 0 only if it has not. */
 static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
 {
+    struct collx_comparison *check = comm->check;
+    const bool several = ranks[strlen("rank")] == 's';
+    char what[40];
+
     (void)sends;
-    if (!collx_job_first_here("compares", &comm->check->speaks) && comm->rank != 0)
+    snprintf(what, sizeof what, "compares-%llx", (unsigned long long)check->number);
+    if (!collx_job_first_here(what, &check->speaks) && comm->rank != 0)
         return;
-    collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. Has "
-               "it stopped, or is it in something else than collectives of %s? It goes on waiting "
+    check->said = true;
+    collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
+               "stopped, or %s in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",
-               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[comm->check->kind],
-               ranks, ranks[strlen("rank")] == 's' ? "" : "s",
-               comm->rank ? ", which compares, and may wait for others" : "", comm->label);
+               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[check->kind], ranks,
+               several ? "" : "s", comm->rank ? ", which compares, and may wait for others" : "",
+               several ? "Have they" : "Has it", several ? "are they" : "is it", comm->label);
 }
 
 static void stop_speaking(struct collx_comparison *check)
@@ -140,8 +148,8 @@ static void stop_speaking(struct collx_comparison *check)
 
 static int exchange(struct collx_comm *comm, const struct collx_message *messages, int count)
 {
-    const struct collx_patience patience = {
-        collx_option_number(COLLX_OPTION_STALL) * (comm->rank ? 2 : 1), report_wait};
+    const int64_t stall = comm->check->said ? 0 : collx_option_number(COLLX_OPTION_STALL);
+    const struct collx_patience patience = {stall * (comm->rank ? 2 : 1), report_wait};
 
     const int error = collx_messages_exchange(comm, messages, count, &patience);
 
@@ -160,14 +168,15 @@ static int compare_all(struct collx_comm *comm, const struct collx_signature *ow
         check->messages[i] =
             (struct collx_message){.rank = i + 1, .data = &check->all[i + 1], .bytes = sizeof *own};
     int error = exchange(comm, check->messages, others);
-    *same = 1;
+    /* What was not heard nobody may build on. */
+    *same = !error;
     for (int rank = 1; rank < comm->size; rank++)
         *same &= is_like(&check->all[rank], own);
     for (int i = 0; i < others; i++)
         check->messages[i] = (struct collx_message){
             .rank = i + 1, .sends = true, .data = same, .bytes = sizeof *same};
     const int failed = exchange(comm, check->messages, others);
-    if (!*same)
+    if (!*same && !error)
         report(comm);
     return error ? error : failed;
 }
@@ -252,8 +261,9 @@ void collx_check_install(struct collx_comm *comm)
         return;
     comm->check = create(comm);
     const int failed = collx_messages_listen(comm, comm->size > 2 ? comm->size - 1 : 2);
-    uint64_t cannot = failed || !comm->check;
-    if (collx_agree_any(comm, &cannot, 1) || cannot) {
+    uint64_t cannot = failed || !comm->check, number = collx_job_unique();
+    if (collx_agree_any(comm, &cannot, 1) || cannot ||
+        collx_agree_from_zero(comm, &number, sizeof number)) {
         if (comm->rank == 0)
             collx_warn_once(&said,
                             "the ranks of %s cannot compare what they call (COLLX_CHECK). Most "
@@ -262,6 +272,7 @@ void collx_check_install(struct collx_comm *comm)
         collx_check_finish(comm);
         return;
     }
+    comm->check->number = number;
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         comm->check->unchecked[kind] = comm->slot[kind];
         comm->slot[kind] = (struct collx_slot){.run = checked[kind], .state = comm};

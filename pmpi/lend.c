@@ -106,14 +106,26 @@ static int unpack(void *ctx, const struct collx_call *call, const void *packed, 
     return MPI_SUCCESS;
 }
 
-/* A whole element is a struct with its padding, or a row: longer ones nobody assigns at once, and
- * there may be no such memory at all, as with the extent of a column of all that a file has. */
-enum { WHOLE_MOST = 1 << 20 };
+/* Room from the lowest byte of `count` elements to their end; *base and what is returned as of
+ * elements(). */
+static void *allocate(MPI_Aint low, MPI_Aint high, MPI_Aint extent, int64_t count, void **base)
+{
+    /* Of all of them; an extent may be negative. */
+    const MPI_Aint last = (MPI_Aint)(count - 1) * extent;
+
+    low += last < 0 ? last : 0;
+    high += last > 0 ? last : 0;
+    /* Elements must be aligned as the program's own: their offset from an aligned address stays. */
+    const MPI_Aint shift = low & 15;
+    *base = calloc(1, (size_t)(high - low + shift + 16));
+    return *base ? (char *)*base + shift - low : NULL;
+}
 
 static void *elements(void *ctx, const struct collx_call *call, int64_t count, void **base)
 {
     MPI_Datatype type = (MPI_Datatype)call->datatype;
     MPI_Aint lb, extent, true_lb, true_extent;
+    void *room = NULL;
 
     (void)ctx;
     if (pmpi.Type_get_extent(type, &lb, &extent) ||
@@ -123,20 +135,12 @@ static void *elements(void *ctx, const struct collx_call *call, int64_t count, v
     /* The lowest byte of an element and the end: of its data, and of what the program takes for the
      * whole of it and may assign in one, with gaps before and behind the data.  Not where that is
      * elsewhere, as with data at absolute addresses. */
-    MPI_Aint low = true_lb, high = true_lb + true_extent;
-    if (lb <= high && lb + extent >= low && extent - true_extent <= WHOLE_MOST) {
-        low = lb < low ? lb : low;
-        high = lb + extent > high ? lb + extent : high;
-    }
-    /* Of all of them; an extent may be negative. */
-    MPI_Aint last = (MPI_Aint)(count - 1) * extent;
-    low += last < 0 ? last : 0;
-    high += last > 0 ? last : 0;
-
-    /* Elements must be aligned as the program's own: their offset from an aligned address stays. */
-    MPI_Aint shift = low & 15;
-    *base = calloc(1, (size_t)(high - low + shift + 16));
-    return *base ? (char *)*base + shift - low : NULL;
+    const MPI_Aint low = true_lb, high = true_lb + true_extent;
+    if (lb <= high && lb + extent >= low)
+        room = allocate(lb < low ? lb : low, lb + extent > high ? lb + extent : high, extent, count,
+                        base);
+    /* Where there is no memory for that, as for the column of a file, nobody assigns it either. */
+    return room ? room : allocate(low, high, extent, count, base);
 }
 
 static int gather(void *ctx, const void *own, void *all, size_t bytes)

@@ -79,6 +79,14 @@ def late(folder):
     check(len(spoke(result)) == 1, result.err)
 
 
+def two_late(folder):
+    result = good(mpi.run(4, [program, "two-late"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
+                                                     "COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
+    said_once(result, "rank 0 of first has waited", "what rank 1 calls")
+    said_once(result, "rank 0 of second [ranks 2, 3 of MPI_COMM_WORLD] has waited", "what rank 1 calls")
+    check(len(spoke(result)) == 2, result.err)
+
+
 def no_memory(folder):
     """One rank has none to compare with: nobody does, and the job goes on."""
     library = build / "tests" / "programs" / "no_memory.so"
@@ -104,6 +112,7 @@ main([*((name, different(name)) for name in DIFFERENT),
       ("a policy asks for it", policy_asks),
       ("one rank's call is refused", refused),
       ("a rank is late", late),
+      ("ranks of two communicators are late, again and again", two_late),
       ("one rank has no memory for it", no_memory),
       ("types that are the same to MPI", equivalent),
       ("nothing differs", nothing_differs)])

@@ -489,6 +489,7 @@ main([
     ("an error handler that jumps out of MPI_Comm_free", simple("jump-out-of-free")),
     ("MPI_Comm_free fails", simple("free-fails")),
     ("collectives inside the MPI_Comm_free that an MPI_Comm_free calls", simple("in-nested-free")),
+    ("a communicator that is freed with MPI_COMM_WORLD", simple("freed-with-world")),
     ("collectives that hang on MPI_COMM_WORLD", simple("on-world")),
     ("collectives that hang on MPI_COMM_WORLD, when what hung on MPI_COMM_SELF has failed",
      on_world_after_failure),

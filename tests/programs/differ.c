@@ -59,6 +59,24 @@ static void late(void)
     MPI_Barrier(comm);
 }
 
+/* On two communicators at once, and each again: all are told of, and each once. */
+static void two_late(void)
+{
+    MPI_Comm half;
+    int me;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+    MPI_Comm_set_name(half, rank / 2 ? "second" : "first");
+    MPI_Comm_rank(half, &me);
+    MPI_Barrier(half);
+    for (int i = 0; i < 3; i++) {
+        if (me == 1)
+            usleep(700000);
+        MPI_Barrier(half);
+    }
+    MPI_Comm_free(&half);
+}
+
 static void zero_late(void)
 {
     if (rank == 0)
@@ -114,9 +132,10 @@ static void equivalent(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"lengths", lengths},     {"kinds", kinds},         {"operations", operations},
-             {"elements", elements},   {"roots", roots},         {"late", late},
-             {"zero-late", zero_late}, {"no-memory", no_memory}, {"equivalent", equivalent}};
+} cases[] = {{"lengths", lengths},      {"kinds", kinds},       {"operations", operations},
+             {"elements", elements},    {"roots", roots},       {"late", late},
+             {"zero-late", zero_late},  {"two-late", two_late}, {"no-memory", no_memory},
+             {"equivalent", equivalent}};
 
 int main(int argc, char **argv)
 {

@@ -384,6 +384,26 @@ static void on_world_after_failure(void)
     end_with_barrier_on_world();
 }
 
+static int free_it(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    return MPI_Comm_free(value);
+}
+
+/* A library's communicator goes with MPI_COMM_WORLD. */
+static void freed_with_world(void)
+{
+    static MPI_Comm own;
+    int key;
+
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    rounds(own, 50);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_it, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, &own);
+    finish();
+}
+
 const struct weather weather_ends[] = {
     {"aborts", aborts},
     {"before-init", before_init},
@@ -400,5 +420,6 @@ const struct weather weather_ends[] = {
     {"in-nested-free", in_nested_free},
     {"on-world", on_world},
     {"on-world-after-failure", on_world_after_failure},
+    {"freed-with-world", freed_with_world},
     {0},
 };
