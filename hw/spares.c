@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-/* In the users' number: somebody has let go. */
+/* The word: how many users there are, of which a node does not have more; how often the same have
+ * returned; and whether somebody has let go. */
+#define USERS ((uint32_t)0xffff)
+#define LIFE ((uint32_t)0x7fff << 16)
 #define GONE ((uint32_t)1 << 31)
 
 void collx_spare_begin(uint32_t *users, int sharers)
@@ -18,25 +21,32 @@ bool collx_spare_leave(uint32_t *users)
     return !(__atomic_fetch_sub(users, 1, __ATOMIC_RELEASE) & GONE);
 }
 
-void collx_spare_return(uint32_t *users)
+void collx_spare_return(uint32_t *users, int sharers, unsigned life)
 {
+    const uint32_t now = (uint32_t)life << 16 & LIFE;
+    uint32_t seen = __atomic_load_n(users, __ATOMIC_RELAXED);
+
     /* Relaxed: what is there has been this sharer's all the time. */
-    __atomic_fetch_add(users, 1, __ATOMIC_RELAXED);
+    while ((seen & LIFE) != now &&
+           !__atomic_compare_exchange_n(users, &seen, (seen & GONE) | now | (uint32_t)sharers,
+                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
 }
 
 bool collx_spare_let_go(uint32_t *users)
 {
     /* Acquire: pairs with the release in collx_spare_leave(), likewise. */
-    return !(__atomic_fetch_or(users, GONE, __ATOMIC_ACQUIRE) & ~GONE);
+    return !(__atomic_fetch_or(users, GONE, __ATOMIC_ACQUIRE) & USERS);
 }
 
 static bool claim(uint32_t *users, int sharers)
 {
-    uint32_t none = 0;
+    uint32_t seen = __atomic_load_n(users, __ATOMIC_RELAXED);
 
     /* Acquire: pairs with the release in collx_spare_leave(), of all who have left: each has added
      * to what the one before it has released. */
-    return __atomic_compare_exchange_n(users, &none, (uint32_t)sharers, false, __ATOMIC_ACQUIRE,
+    return !(seen & (USERS | GONE)) &&
+           __atomic_compare_exchange_n(users, &seen, (uint32_t)sharers, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
 }
 
@@ -84,7 +94,15 @@ bool collx_spares_include(const uint64_t cookies[COLLX_SPARES], uint64_t cookie)
     return found;
 }
 
-bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES],
+bool collx_spares_are_full(struct collx_spares *spares)
+{
+    pthread_mutex_lock(&spares->lock);
+    const bool full = spares->count == COLLX_SPARES;
+    pthread_mutex_unlock(&spares->lock);
+    return full;
+}
+
+bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES], bool any,
                         struct collx_spare *wanted)
 {
     bool found = false;
@@ -93,8 +111,8 @@ bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX
     for (int i = spares->count - 1; i >= 0 && !found; i--) {
         const struct collx_spare *each = &spares->spare[i];
         found = each->size == wanted->size && each->sharers == wanted->sharers &&
-                each->layout == wanted->layout && collx_spares_include(cookie, each->cookie) &&
-                claim(each->users, each->sharers);
+                each->layout == wanted->layout && (any || !each->with) &&
+                collx_spares_include(cookie, each->cookie) && claim(each->users, each->sharers);
         if (found)
             *wanted = remove_at(spares, i);
     }

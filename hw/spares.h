@@ -32,7 +32,7 @@ enum { COLLX_SPARES = 4 };
 
 struct collx_spare {
     void *base;
-    uint32_t *users; /* a word in it, zero when it is new */
+    uint32_t *users; /* a word in it, zero when it is new; see hw/spares.c */
     size_t size;
     int sharers; /* processes that shared it */
     uint64_t layout;
@@ -55,9 +55,11 @@ struct collx_spares {
  * itself, and gets to know whether it may be kept: nobody has let go of it. */
 void collx_spare_begin(uint32_t *users, int sharers);
 bool collx_spare_leave(uint32_t *users);
-/* All sharers know that all of them have it still, so nobody else can have claimed it, and each is
- * a user again. */
-void collx_spare_return(uint32_t *users);
+/* All sharers know that all of them have it still, so nobody else can have claimed it, and are its
+ * users again: the first of them says so for all, lest it has none when one has left and others
+ * have yet to come.  `life`: how often they have returned, this time included, since it was
+ * claimed. */
+void collx_spare_return(uint32_t *users, int sharers, unsigned life);
 /* This process lets go of it.  Whether nobody uses it: then its memory, but for `users`, can go at
  * once.  More than one process may hear that. */
 bool collx_spare_let_go(uint32_t *users);
@@ -73,9 +75,12 @@ void collx_spares_tell(struct collx_spares *spares, uint64_t cookie[COLLX_SPARES
 bool collx_spares_include(const uint64_t cookies[COLLX_SPARES], uint64_t cookie);
 
 /* The leader: into *wanted, which has size, sharers and layout, the latest of those in cookie[], of
- * which all sharers have told.  False: there is none.  Give it another cookie then. */
-bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES],
+ * which all sharers have told; with `any` also one that this process has kept something with.
+ * False: there is none.  Give it another cookie then. */
+bool collx_spares_claim(struct collx_spares *spares, const uint64_t cookie[COLLX_SPARES], bool any,
                         struct collx_spare *wanted);
+/* No more can be kept. */
+bool collx_spares_are_full(struct collx_spares *spares);
 /* The others: the one with this cookie. */
 bool collx_spares_take(struct collx_spares *spares, uint64_t cookie, struct collx_spare *taken);
 

@@ -61,6 +61,8 @@ struct collx_routes {
     void *segment; /* shared by the ranks of the node */
     size_t segment_size;
     uint64_t segment_layout; /* see pmpi/segment.h */
+    unsigned lives;          /* how often they have been taken over */
+    bool names_differ;       /* the communicator's name was not the same on all ranks */
     uint64_t crowd;          /* collx_crowd_own() then: how the team waits follows from it */
 };
 

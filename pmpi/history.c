@@ -78,14 +78,14 @@ void collx_history_freed(uint64_t key, uint64_t calls, bool was_set_up, bool has
     left[left_count++] = key;
 }
 
-void collx_history_set_up(uint64_t key, bool taken)
+void collx_history_set_up(uint64_t key)
 {
     struct past *of = find(key);
     const int i = find_left(key);
 
     if (i >= 0)
         remove_left(i);
-    if (of && !taken)
+    else if (of)
         of->waited = 0;
 }
 

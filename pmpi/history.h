@@ -21,8 +21,8 @@
  * been set up, and may have left its routes. */
 void collx_history_freed(uint64_t key, uint64_t calls, bool was_set_up, bool has_left);
 
-/* One has been set up, from nothing, or, where it is `taken`, by what another one has left. */
-void collx_history_set_up(uint64_t key, bool taken);
+/* One has been set up: by what another one has left, if any has; else from nothing. */
+void collx_history_set_up(uint64_t key);
 
 /* Whether one that has made `calls` calls should be set up now, where one of which nothing is known
  * is after `usual` calls. */

@@ -77,8 +77,8 @@ static bool can_be_kept(const struct collx_comm *comm)
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         if (routes->selection[kind] && comm->slot[kind].state != routes->selection[kind])
             return false;
-    return routes->segment && routes->facts.nodes == 1 && !comm->has_messages && !comm->rma &&
-           !collx_process_is_child();
+    return routes->segment && routes->facts.nodes == 1 && !routes->names_differ &&
+           !comm->has_messages && !comm->rma && !collx_process_is_child();
 }
 
 /* Whether it was used enough for it to be worth asking MPI who its ranks are.  Of one that was not
@@ -157,13 +157,13 @@ bool collx_kept_expects(struct collx_comm *comm)
     return key && collx_history_expects(key->hash, comm->calls, comm->due_at);
 }
 
-void collx_kept_set_up(struct collx_comm *comm, bool taken)
+void collx_kept_set_up(struct collx_comm *comm)
 {
     if (!collx_world_has_one_thread() || !collx_history_any())
         return;
     const struct collx_key *key = key_of(comm);
     if (key)
-        collx_history_set_up(key->hash, taken);
+        collx_history_set_up(key->hash);
 }
 
 uint64_t collx_kept_hash(const struct collx_kept *kept)
@@ -179,8 +179,8 @@ void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm)
 {
     struct collx_team *team = kept->routes.team;
 
-    collx_spare_return(kept->spare.users);
     comm->routes = kept->routes;
+    collx_spare_return(kept->spare.users, kept->spare.sharers, ++comm->routes.lives);
     memcpy(comm->label, kept->label, sizeof comm->label);
     team->ctx = comm;
     team->name = comm->label;

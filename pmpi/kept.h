@@ -47,7 +47,7 @@ void collx_kept_close(struct collx_kept *kept);
 /* Rank 0: by what is known of others (pmpi/history.h), whether it is worth setting it up now.
  * Local; may call MPI. */
 bool collx_kept_expects(struct collx_comm *comm);
-/* It has been set up; `taken`: by what another one had.  All ranks; likewise. */
-void collx_kept_set_up(struct collx_comm *comm, bool taken);
+/* It is being set up.  All ranks; likewise. */
+void collx_kept_set_up(struct collx_comm *comm);
 
 #endif

@@ -123,10 +123,14 @@ static void use(struct collx_comm *comm, const struct collx_spare *spare)
 bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
                          const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address)
 {
-    struct collx_spare wanted = {
-        .size = size, .layout = layout, .sharers = comm->routes.node_ranks};
+    const int sharers = comm->routes.node_ranks;
+    struct collx_spare wanted = {.size = size, .layout = layout, .sharers = sharers};
+    /* Routes are worth more than it takes to make a segment, as long as there is room for both. */
+    const bool is_short =
+        collx_spares_are_full(&spares) ||
+        collx_budget_taken(&budget) + collx_budget_part(size, sharers) > collx_segment_share(comm);
 
-    if (!collx_spares_claim(&spares, spare, &wanted))
+    if (!collx_spares_claim(&spares, spare, is_short, &wanted))
         return false;
     use(comm, &wanted);
     address->at = (struct collx_shm_address){.pid = getpid(), .fd = -1, .cookie = wanted.cookie};

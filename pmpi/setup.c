@@ -158,7 +158,8 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
     comm->routes.team->node = comm->routes.facts.node;
     find_own_node(comm);
     error = hand_over(comm, hello->policy_size, &setup->policy, &setup->received);
-    if (!error && !is_common(hello))
+    comm->routes.names_differ = !is_common(hello);
+    if (!error && comm->routes.names_differ)
         error = collx_agree_from_zero(comm, comm->name, sizeof comm->name);
     return error;
 }
@@ -412,9 +413,8 @@ void collx_comm_setup(struct collx_comm *comm)
     struct collx_kept *kept = collx_kept_find(comm);
     struct collx_setup *setup = kept ? NULL : setup_create(comm);
     int error = say_hello(comm, setup, kept, &hello);
-    const bool taken = !error && kept && is_common(&hello);
-    collx_kept_set_up(comm, taken);
-    if (taken) {
+    collx_kept_set_up(comm);
+    if (!error && kept && is_common(&hello)) {
         take_kept(comm, kept);
         errno = keep;
         return;

@@ -30,7 +30,7 @@ TEST(History, NothingIsExpectedOfWhatIsNotKnown)
 
     EXPECT_FALSE(expects(key, 16));
     EXPECT_FALSE(expects(key, 100000));
-    collx_history_set_up(key, true);
+    collx_history_set_up(key);
     EXPECT_FALSE(expects(key, 16));
 }
 
@@ -67,7 +67,7 @@ TEST(History, SetupFromNothingHasToBeEarnedAgain)
 
     collx_history_freed(key, USUAL, false, false);
     EXPECT_TRUE(expects(key, 16));
-    collx_history_set_up(key, false);
+    collx_history_set_up(key);
     EXPECT_FALSE(expects(key, 16));
     /* What was set up has not waited for it in vain. */
     collx_history_freed(key, 100 * USUAL, true, false);
@@ -82,7 +82,7 @@ TEST(History, WhatWasLeftIsForOne)
     collx_history_freed(key, LONG, true, true);
     for (int i = 0; i < 2; i++) {
         EXPECT_TRUE(expects(key, 16));
-        collx_history_set_up(key, true);
+        collx_history_set_up(key);
     }
     EXPECT_FALSE(expects(key, 16));
     collx_history_freed(key, LONG, true, true);
@@ -99,7 +99,7 @@ TEST(History, NoMoreIsLeftThanCanBeKept)
     EXPECT_FALSE(expects(first, 16));
     for (int i = 0; i < COLLX_SPARES; i++) {
         EXPECT_TRUE(expects(key, 16));
-        collx_history_set_up(key, true);
+        collx_history_set_up(key);
     }
     EXPECT_FALSE(expects(key, 16));
 }

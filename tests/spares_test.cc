@@ -46,10 +46,11 @@ class Spares : public testing::Test
     }
 
     /* The cookie of what the leader gets; 0: nothing. */
-    uint64_t claim(const Cookies &common, int sharers = 2, size_t size = 100, uint64_t layout = 7)
+    uint64_t claim(const Cookies &common, int sharers = 2, size_t size = 100, uint64_t layout = 7,
+                   bool any = true)
     {
         collx_spare wanted = {nullptr, nullptr, size, sharers, layout, 0, nullptr};
-        return collx_spares_claim(&spares, common.data(), &wanted) ? wanted.cookie : 0;
+        return collx_spares_claim(&spares, common.data(), any, &wanted) ? wanted.cookie : 0;
     }
 };
 
@@ -170,18 +171,51 @@ TEST_F(Spares, LatestThatIsOneIsFound)
     EXPECT_EQ(told(), (Cookies{1, 2, 4, 0}));
 }
 
-/* One sharer may have left again before another one comes. */
+/* One sharer may have left again, and let go, before another one comes: that one has it still. */
 TEST_F(Spares, SharersReturnOneByOne)
 {
     uint32_t *users = &memory[0].users;
 
     keep(0);
-    collx_spare_return(users);
-    EXPECT_TRUE(collx_spare_leave(users));
-    collx_spare_return(users);
-    EXPECT_EQ(claim({1}), 0u) << "somebody uses it";
-    EXPECT_TRUE(collx_spare_leave(users));
+    for (unsigned life = 1; life < 100000; life++) {
+        collx_spare_return(users, 2, life);
+        ASSERT_TRUE(collx_spare_leave(users));
+        ASSERT_EQ(claim({1}), 0u) << "one of them has yet to come";
+        collx_spare_return(users, 2, life);
+        ASSERT_TRUE(collx_spare_leave(users));
+    }
     EXPECT_EQ(claim({1}), 1u);
+    EXPECT_EQ(*users, 2u);
+    EXPECT_TRUE(collx_spare_leave(users));
+    EXPECT_TRUE(collx_spare_leave(users));
+
+    collx_spare_return(users, 2, 1);
+    EXPECT_TRUE(collx_spare_leave(users));
+    EXPECT_FALSE(collx_spare_let_go(users)) << "its memory is needed yet";
+    collx_spare_return(users, 2, 1);
+    EXPECT_FALSE(collx_spare_leave(users)) << "there is nobody to return to";
+    EXPECT_TRUE(collx_spare_let_go(users));
+}
+
+TEST_F(Spares, WhatIsKeptWithSomethingIsTheLastToBeClaimed)
+{
+    collx_spare with = memory[1].spare(2);
+
+    keep(0);
+    with.with = this;
+    ASSERT_TRUE(collx_spares_keep(&spares, &with, &over));
+    EXPECT_EQ(claim({1, 2}, 2, 100, 7, false), 1u);
+    EXPECT_EQ(claim({1, 2}, 2, 100, 7, false), 0u);
+    EXPECT_EQ(claim({1, 2}, 2, 100, 7, true), 2u);
+}
+
+TEST_F(Spares, AreFull)
+{
+    for (unsigned i = 0; i < COLLX_SPARES; i++) {
+        EXPECT_FALSE(collx_spares_are_full(&spares));
+        keep(i);
+    }
+    EXPECT_TRUE(collx_spares_are_full(&spares));
 }
 
 /* Leaders in different processes want the same segments at the same time, again and again: no two
@@ -206,7 +240,7 @@ TEST_F(Spares, EachGoesToOneLeader)
             collx_spare spare, none;
             for (int turn = 0; turn < TURNS; turn++) {
                 spare = {nullptr, nullptr, 100, 1, 7, 0, nullptr};
-                if (!collx_spares_claim(&list, common.data(), &spare))
+                if (!collx_spares_claim(&list, common.data(), true, &spare))
                     continue;
                 auto *memory = static_cast<Memory *>(spare.base);
                 wrong += memory->written++ % 2;

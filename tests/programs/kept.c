@@ -219,6 +219,51 @@ static void one_too_many(void)
     }
 }
 
+/* Two kinds by turns leave room for each other. */
+static void by_turns(void)
+{
+    for (int i = 0; i < 20; i++)
+        life(i % 2 ? "one" : "other", 20);
+}
+
+/* A rank is late for what it takes over, when another has used it, freed it, and let go of it, for
+ * others that came since. */
+static void last_to_come(void)
+{
+    enum { OTHERS = 4 };
+    MPI_Comm pair, other[OTHERS], with;
+
+    CHECK(size == 3);
+    /* That there are more ranks than CPUs they may all know from now on alone, and wait otherwise.
+     */
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &pair);
+    if (rank < 2) {
+        use(pair, 20);
+        MPI_Comm_free(&pair);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1 ? MPI_UNDEFINED : 0, rank, &with);
+    for (int i = 0; i < OTHERS && rank != 1; i++) {
+        MPI_Comm_dup(with, &other[i]);
+        use(other[i], 20);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &pair);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank < 2) {
+        /* late_to_return.c holds rank 1 up here, once. */
+        setenv("LATE_TO_RETURN", rank == 1 ? "1" : "", 1);
+        for (int i = 0; i < 3; i++) {
+            int data = rank == 0 ? i : -1;
+            CHECK(MPI_Bcast(&data, 1, MPI_INT, 0, pair) == MPI_SUCCESS && data == i);
+        }
+        MPI_Comm_free(&pair);
+    }
+    for (int i = 0; i < OTHERS && rank != 1; i++)
+        MPI_Comm_free(&other[i]);
+    if (rank != 1)
+        MPI_Comm_free(&with);
+}
+
 /* What is taken over is as long as all before it together. */
 static void often(void)
 {
@@ -242,6 +287,8 @@ int main(int argc, char **argv)
                  {"lost", lost},
                  {"still-in-use", still_in_use},
                  {"one-too-many", one_too_many},
+                 {"by-turns", by_turns},
+                 {"last-to-come", last_to_come},
                  {"often", often}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 

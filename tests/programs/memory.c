@@ -139,22 +139,30 @@ static int one_by_one(int count, bool turned)
     return left;
 }
 
-/* One after the other has the same segment, also with the ranks in another order; and of several
- * at a time some are kept. */
+/* One after the other has the same segment, and with the ranks in another order another one; of
+ * several at a time some are kept; and those of which each has a name of its own have what others
+ * leave. */
 static void again(int count)
 {
     enum { KEPT = 4 };
     unsigned long now[SEGMENTS_MOST];
     MPI_Comm comm[KEPT + 2];
 
-    CHECK(one_by_one(count, true) == 1);
+    CHECK(one_by_one(count, false) == 1);
+    CHECK(one_by_one(count, true) == 2);
     for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < KEPT + 2; i++)
             use(comm[i] = named("again", 0));
-        CHECK(segments(now, SEGMENTS_MOST) == KEPT + 2);
+        /* That of the other order is there yet, the first time. */
+        CHECK(segments(now, SEGMENTS_MOST) == KEPT + 2 + (turn == 0));
         for (int i = 0; i < KEPT + 2; i++)
             MPI_Comm_free(&comm[i]);
         CHECK(segments(now, SEGMENTS_MOST) == KEPT);
+    }
+    for (int i = 0; i < count; i++) {
+        use(comm[0] = named("other", i));
+        CHECK(segments(now, SEGMENTS_MOST) == KEPT);
+        MPI_Comm_free(&comm[0]);
     }
 }
 
