@@ -16,8 +16,9 @@
  *      them counts for its own part of the memory alone (hw/budget.h).
  *
  * Nothing here is told to other processes but how many users there are, and that somebody has let
- * go; that they have the same memory they see by its cookie, which is another one each time that it
- * is taken, so that nobody takes it for what it was before.
+ * go; that they have the same memory they see by its cookie, which is another one each time that
+ * somebody has claimed it, so that nobody takes it for what it was before.  What a process has kept
+ * with it (pmpi/kept.h) is of use as long as nobody has: then all sharers have it again as it was.
  */
 #ifndef COLLX_SPARES_H
 #define COLLX_SPARES_H

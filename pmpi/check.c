@@ -23,7 +23,7 @@ struct collx_comparison {
     enum collx_kind kind;                      /* of the call that is compared */
     uint64_t number;                           /* of this communicator, for who speaks of it */
     int speaks; /* a descriptor, while this rank says for its node that it waits; else < 0 */
-    bool said;  /* it has said so, which once is enough */
+    bool said;  /* it has, or another one: once is enough */
     struct collx_message *messages; /* rank 0: [size - 1] */
     struct collx_signature all[];   /* rank 0: [size] */
 };
@@ -128,9 +128,9 @@ static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, 
 
     (void)sends;
     snprintf(what, sizeof what, "compares-%llx", (unsigned long long)check->number);
+    check->said = true;
     if (!collx_job_first_here(what, &check->speaks) && comm->rank != 0)
         return;
-    check->said = true;
     collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
                "stopped, or %s in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",

@@ -23,7 +23,8 @@ void collx_segments_tell(uint64_t spare[COLLX_SPARES]);
 
 /* The leader: one of spare[], of which all ranks of the node have told, into comm->routes.segment,
  * and where it is into *address; what is behind its `users` is to be zeroed.  `layout`: equal for
- * segments of which the parts lie on the same NUMA nodes.  False: there is none.  Make one. */
+ * segments of which the parts lie on the same NUMA nodes.  One with routes only where there is no
+ * room for one more.  False: there is none.  Make one. */
 bool collx_segment_reuse(struct collx_comm *comm, size_t size, uint64_t layout,
                          const uint64_t spare[COLLX_SPARES], struct collx_segment_address *address);
 
