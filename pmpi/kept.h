@@ -9,7 +9,7 @@
  *   1. A rank that frees a communicator keeps its routes, under the segment's cookie, which is the
  *      same on all its ranks.
  *   2. Before a communicator is set up each rank finds the latest that it has kept of the same
- * ranks, in the same order, and the same name, of which the policy may want to know.
+ *      ranks in the same order.  And of the same name: the policy may go by it.
  *   3. If all have found the same, which they hear in the first words of the setup, those are its
  *      routes.  If not they are put back, and the setup takes its course.  So it does where ranks
  *      have made more calls than others, as with a Bcast too many, of which the root hears nothing:
