@@ -181,11 +181,9 @@ static void begin_turns(struct collx_tuned *tuned, unsigned ways)
     tuned->turn = (uint8_t)__builtin_ctz(ways);
 }
 
-static int print_us(char *text, size_t size, const char *before, uint64_t ns, const char *behind)
+static unsigned long long tenths_of_us(uint64_t ns)
 {
-    const unsigned long long tenths = (ns + 50) / 100;
-
-    return snprintf(text, size, "%s%llu.%llu%s", before, tenths / 10, tenths % 10, behind);
+    return (ns + 50) / 100;
 }
 
 /* For whoever wants to know why. */
@@ -195,15 +193,16 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
     size_t length = 0;
 
     for (unsigned way = 0; way < COLLX_TUNER_WAYS && length < sizeof text; way++) {
+        const unsigned long long took = tenths_of_us(figure(tuned, way)),
+                                 row = tenths_of_us(tuned->row_took[way] / (ROW_CALLS - 1));
+
         if (best_turn(tuned, way) < UINT64_MAX)
-            length += (size_t)print_us(text + length, sizeof text - length, length ? ", " : "",
-                                       figure(tuned, way), " us ");
-        if (best_turn(tuned, way) < UINT64_MAX && length < sizeof text)
             length +=
-                (size_t)snprintf(text + length, sizeof text - length, "%s", tuner->way[way].say);
+                (size_t)snprintf(text + length, sizeof text - length, "%s%llu.%llu us %s",
+                                 length ? ", " : "", took / 10, took % 10, tuner->way[way].say);
         if (tuned->row_took[way] < UINT64_MAX && length < sizeof text)
-            length += (size_t)print_us(text + length, sizeof text - length, " (",
-                                       tuned->row_took[way] / (ROW_CALLS - 1), " in a row)");
+            length += (size_t)snprintf(text + length, sizeof text - length, " (%llu.%llu in a row)",
+                                       row / 10, row % 10);
     }
     collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);

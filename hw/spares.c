@@ -16,8 +16,8 @@ void collx_spare_begin(uint32_t *users, int sharers)
 
 bool collx_spare_leave(uint32_t *users)
 {
-    /* Release: pairs with the acquire in claim() and let_go(); else our last accesses
-     * could meet what the next users have there, or bring memory back that is gone. */
+    /* Release: pairs with the acquire in claim() and let_go(); else our last accesses could meet
+     * what the next users have there, or bring memory back that is gone. */
     return !(__atomic_fetch_sub(users, 1, __ATOMIC_RELEASE) & GONE);
 }
 

@@ -239,20 +239,13 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     return &collx_comm_unknown;
 }
 
-/* Not once MPI is about to end, where nothing is hung any more. */
-static bool has_key(void)
-{
-    pthread_mutex_lock(&key_lock);
-    const bool has = keyval != MPI_KEYVAL_INVALID;
-    pthread_mutex_unlock(&key_lock);
-    return has;
-}
-
 void collx_comm_rehang(struct collx_comm *state)
 {
-    int key;
-
-    if (!has_key() || find_key(&key))
+    pthread_mutex_lock(&key_lock);
+    const int key = keyval;
+    pthread_mutex_unlock(&key_lock);
+    /* Once MPI is about to end nothing is hung any more. */
+    if (key == MPI_KEYVAL_INVALID)
         return;
     state->rehanging = true;
     int error = pmpi.Comm_delete_attr(state->comm, key);

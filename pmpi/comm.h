@@ -106,8 +106,8 @@ struct collx_comm {
     struct collx_net *rma;          /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_comparison *check; /* pmpi/check.h; NULL: its calls are not compared */
     char name[MPI_MAX_OBJECT_NAME + 1]; /* as MPI knows it when it is set up */
-    char label[MPI_MAX_OBJECT_NAME +
-               COLLX_LABEL_MORE]; /* for messages: the name, or what can be said */
+    /* For messages: the name, or what can be said. */
+    char label[MPI_MAX_OBJECT_NAME + COLLX_LABEL_MORE];
 };
 
 extern struct collx_comm collx_comm_unknown;
@@ -225,8 +225,6 @@ void collx_comm_setup(struct collx_comm *comm);
  * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,
  * where nobody traces it. */
 uint64_t collx_setup_begin(void);
-/* Take routes down that all ranks have set up.  Local, without an MPI call. */
-void collx_routes_finish(struct collx_routes *routes);
 /* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
  * of nodes where they have windows (pmpi/rma.h).  Twice is once; in a child that the process
  * has forked it is nothing. */

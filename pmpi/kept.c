@@ -108,14 +108,13 @@ void collx_kept_keep(struct collx_comm *comm)
     struct collx_kept *kept = key && can ? calloc(1, sizeof *kept) : NULL;
     if (!kept)
         return;
-    struct collx_routes routes = comm->routes;
-    kept->routes = routes;
+    kept->routes = comm->routes;
     kept->key = comm->key;
     comm->key = NULL;
     memcpy(kept->calls, calls, sizeof calls);
     memcpy(kept->label, comm->label, sizeof kept->label);
+    collx_segment_keep(&comm->routes, kept);
     comm->routes = (struct collx_routes){.team = NULL};
-    collx_segment_keep(&routes, kept);
 }
 
 /* What is looked for. */

@@ -440,8 +440,11 @@ void collx_comm_teardown(struct collx_comm *comm)
     if (!comm->routes.team || collx_process_is_child())
         return;
     collx_check_finish(comm);
-    collx_routes_finish(&comm->routes);
+    collx_setup_detach(&comm->routes);
     collx_rma_close(comm);
+    collx_segment_keep(&comm->routes, NULL);
+    free(comm->routes.team);
+    comm->routes.team = NULL;
 }
 
 uint64_t collx_setup_begin(void)

@@ -221,11 +221,3 @@ void collx_setup_detach(struct collx_routes *routes)
     free(routes->attached);
     routes->attached = NULL;
 }
-
-void collx_routes_finish(struct collx_routes *routes)
-{
-    collx_setup_detach(routes);
-    collx_segment_keep(routes, NULL);
-    free(routes->team);
-    routes->team = NULL;
-}
