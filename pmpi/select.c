@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An algorithm of a communicator; slot NULL: there is none. */
+/* An algorithm of a communicator. */
 struct way {
     struct collx_slot *slot;
     bool (*takes)(const void *state, const struct collx_call *call);
@@ -30,7 +30,8 @@ struct option {
     size_t last; /* bytes up to which this one holds */
     uint32_t ops;
     bool rank_order; /* is demanded, which the MPI library does not promise */
-    struct way way, otherwise;
+    int ways;        /* asked one after the other until one takes the call */
+    struct way way[COLLX_CANDIDATES];
 };
 
 /* A call that went to an algorithm, and what follows from its datatype, operation and count. */
@@ -85,22 +86,22 @@ static inline int run_way(struct collx_selection *selection, const struct way *w
     return error;
 }
 
+/* The first one does not take it. */
 static int run_otherwise(struct collx_selection *selection, const struct option *option,
                          enum collx_kind kind, struct collx_call *call)
 {
     static bool said;
 
-    if (option->otherwise.slot && is_taken(&option->otherwise, call))
-        return run_way(selection, &option->otherwise, call);
+    for (int i = 1; i < option->ways; i++)
+        if (is_taken(&option->way[i], call))
+            return run_way(selection, &option->way[i], call);
     if (option->rank_order && selection->comm->rank == 0)
         collx_warn_once(&said,
                         "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
-                        "its own, although the policy demands order: rank: %s",
-                        collx_kind_name(kind), call->elem_bytes, selection->comm->label,
-                        option->otherwise.slot
-                            ? "collx has no way for elements of more than 64 KiB"
-                            : "the algorithm does not take that, and none that does could be set "
-                              "up. COLLX_VERBOSE=1 tells why");
+                        "its own, although the policy demands order: rank: no algorithm that could "
+                        "be set up takes that. COLLX_VERBOSE=1 tells which there are, and `collx "
+                        "info` what they take",
+                        collx_kind_name(kind), call->elem_bytes, selection->comm->label);
     return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
 }
 
@@ -114,22 +115,22 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
     /* Ascending, and the last one has no end. */
     while (call->bytes > option->last || !(option->ops >> call->op_kind & 1))
         option++;
-    if (!option->way.slot)
+    if (!option->ways)
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
-    if (!is_taken(&option->way, call))
+    if (!is_taken(option->way, call))
         return run_otherwise(selection, option, kind, call);
     if (lasting)
         selection->last = (struct past_call){
             .datatype = call->datatype,
             .op = call->op,
             .count = call->count,
-            .way = &option->way,
+            .way = option->way,
             .bytes = call->bytes,
             .elem_bytes = call->elem_bytes,
             .reduce = call->reduce,
             .op_kind = call->op_kind,
         };
-    return run_way(selection, &option->way, call);
+    return run_way(selection, option->way, call);
 }
 
 /* Whether the call is like the last one; then all is described.  What is at address 0 it is not:
@@ -344,15 +345,16 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
     return true;
 }
 
-static struct way find(struct collx_comm *comm, const struct collx_algorithm *algorithm,
-                       const struct collx_args *args)
+static void add_way(struct option *option, struct collx_comm *comm,
+                    const struct collx_candidate *candidate)
 {
-    for (int i = 0; algorithm && i < comm->routes.attached_count; i++) {
+    for (int i = 0; i < comm->routes.attached_count; i++) {
         struct collx_attached *attached = &comm->routes.attached[i];
-        if (attached->algorithm == algorithm && !memcmp(&attached->args, args, sizeof *args))
-            return (struct way){&attached->slot, algorithm->takes, attached->route};
+        if (attached->algorithm == candidate->algorithm &&
+            !memcmp(&attached->args, candidate->args, sizeof attached->args))
+            option->way[option->ways++] =
+                (struct way){&attached->slot, attached->algorithm->takes, attached->route};
     }
-    return (struct way){NULL, NULL, 0};
 }
 
 int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
@@ -363,7 +365,7 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
     free(comm->routes.selection[kind]);
     comm->routes.selection[kind] = NULL;
     for (int i = 0; i < count; i++)
-        all_mpi = all_mpi && !choices[i].algorithm;
+        all_mpi = all_mpi && !choices[i].candidates;
     if (all_mpi)
         return 0;
 
@@ -377,8 +379,8 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
             choices[i].bytes.last == INT64_MAX ? SIZE_MAX : (size_t)choices[i].bytes.last;
         option->ops = choices[i].ops;
         option->rank_order = choices[i].rank_order;
-        option->way = find(comm, choices[i].algorithm, &choices[i].args);
-        option->otherwise = find(comm, choices[i].otherwise, &choices[i].otherwise_args);
+        for (int c = 0; c < choices[i].candidates; c++)
+            add_way(option, comm, &choices[i].candidate[c]);
     }
     comm->routes.selection[kind] = selection;
     return 0;

@@ -187,13 +187,15 @@ static void plan(struct collx_setup *setup)
     }
 }
 
-/* `algorithm`, unless that is NULL, is wanted with these parameters: maybe known already.  Returns
- * how much it adds to the segment, from `offset` on. */
-static size_t want(struct collx_setup *setup, const struct collx_algorithm *algorithm,
-                   const struct collx_args *args, size_t offset)
+/* `candidate` is wanted: maybe known already.  Returns how much it adds to the segment, from
+ * `offset` on. */
+static size_t want(struct collx_setup *setup, const struct collx_candidate *candidate,
+                   size_t offset)
 {
+    const struct collx_algorithm *algorithm = candidate->algorithm;
+    const struct collx_args *args = candidate->args;
     struct collx_wanted *wanted = &setup->wanted[setup->wanted_count];
-    bool known = !algorithm;
+    bool known = false;
 
     for (const struct collx_wanted *each = setup->wanted; each < wanted && !known; each++)
         known = collx_algorithms[each->algorithm] == algorithm &&
@@ -221,8 +223,8 @@ static size_t list_wanted(struct collx_setup *setup)
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++) {
             const struct collx_choice *choice = &setup->choice[kind][i];
-            size += want(setup, choice->algorithm, &choice->args, size);
-            size += want(setup, choice->otherwise, &choice->otherwise_args, size);
+            for (int c = 0; c < choice->candidates; c++)
+                size += want(setup, &choice->candidate[c], size);
         }
     return size > sizeof(struct collx_crowd) ? size : 0;
 }

@@ -17,7 +17,7 @@ struct collx_wanted {
     size_t offset, space; /* of its piece of the segment; no space: it has none */
 };
 
-enum { COLLX_WANTED = 2 * COLLX_ROUTED * COLLX_CHOICES };
+enum { COLLX_WANTED = COLLX_CANDIDATES * COLLX_ROUTED * COLLX_CHOICES };
 
 /* One setup, while it lasts. */
 struct collx_setup {

@@ -127,7 +127,7 @@ void collx_setup_report_unordered(const struct collx_comm *comm, const struct co
 
     for (int kind = 0; comm->rank == 0 && kind < COLLX_ROUTED; kind++)
         for (int i = 0; i < setup->count[kind]; i++)
-            if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].algorithm)
+            if (setup->choice[kind][i].rank_order && !setup->choice[kind][i].candidates)
                 collx_warn_once(
                     &said,
                     "the policy %s demands order: rank of %s, but nothing that combines "

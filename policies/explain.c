@@ -150,13 +150,19 @@ static void say_reasons(const struct listener *to, const char *indent, const str
 static void say_order(const struct listener *to, const char *indent,
                       const struct collx_choice *choice)
 {
-    if (choice->rank_order && !choice->algorithm)
-        say(to, "%sso not in rank order, which the rule demands", indent);
-    else if (choice->rank_order)
-        say(to, "%sin rank order%s%s%s%s", indent, choice->otherwise ? "; what " : "",
-            choice->otherwise ? choice->algorithm->name : "",
-            choice->otherwise ? " does not take goes to " : "",
-            choice->otherwise ? choice->otherwise->name : "");
+    char line[LINE / 2] = "in rank order";
+    size_t length = strlen(line);
+
+    if (!choice->rank_order)
+        return;
+    if (!choice->candidates)
+        snprintf(line, sizeof line, "so not in rank order, which the rule demands");
+    for (int i = 1; i < choice->candidates && length < sizeof line; i++)
+        length += (size_t)snprintf(
+            line + length, sizeof line - length,
+            i == 1 ? "; what %s does not take goes to %s" : ", and what %s does not take to %s",
+            choice->candidate[i - 1].algorithm->name, choice->candidate[i].algorithm->name);
+    say(to, "%s%s", indent, line);
 }
 
 static void explain_all(const struct listener *to, const struct question *q)

@@ -169,6 +169,14 @@ static int find_intervals(const struct collx_policy *policy, uint64_t fitting,
     return count;
 }
 
+static bool is_among(const struct collx_choice *choice, const struct collx_algorithm *algorithm)
+{
+    for (int i = 0; i < choice->candidates; i++)
+        if (choice->candidate[i].algorithm == algorithm)
+            return true;
+    return false;
+}
+
 void collx_choice_decide(struct collx_choice *choice, const struct collx_policy *policy,
                          const struct collx_facts *facts, enum collx_kind kind,
                          const struct collx_refused *refused)
@@ -182,19 +190,16 @@ void collx_choice_decide(struct collx_choice *choice, const struct collx_policy 
     const struct collx_rule *rule = &policy->rule[choice->rule];
     choice->rank_order = collx_rule_orders(rule, kind);
     for (uint32_t i = 0; (use = collx_rule_use(rule, kind, i)); i++) {
-        if (collx_use_fits(rule, use, facts, kind, refused, &found, why, sizeof why))
+        if (collx_use_fits(rule, use, facts, kind, refused, &found, why, sizeof why) ||
+            is_among(choice, found))
             continue;
-        if (!choice->algorithm) {
-            choice->algorithm = found;
-            choice->args = use->args[kind];
-            /* What it does not take the MPI library does, as a rule. */
-            if (!choice->rank_order || !found->takes)
-                return;
-        } else if (found != choice->algorithm) {
-            choice->otherwise = found;
-            choice->otherwise_args = use->args[kind];
+        if (!found)
             return;
-        }
+        /* Of more than there is room for, the last one, which leaves least to the MPI library. */
+        choice->candidates -= choice->candidates == COLLX_CANDIDATES;
+        choice->candidate[choice->candidates++] = (struct collx_candidate){found, &use->args[kind]};
+        if (!choice->rank_order || !found->takes)
+            return;
     }
 }
 

@@ -91,18 +91,25 @@ struct collx_refused {
     } use[COLLX_REFUSED_MAX];
 };
 
+/* An algorithm that may carry out a call, and its parameters, which belong to the policy. */
+struct collx_candidate {
+    const struct collx_algorithm *algorithm;
+    const struct collx_args *args;
+};
+enum { COLLX_CANDIDATES = 4 };
+
 /* What decides about one collective on one communicator, for one range of bytes and some ops. */
 struct collx_choice {
     struct collx_range bytes;
     uint32_t ops;
-    uint32_t rule;                           /* index into policy->rule; UINT32_MAX: none matched */
-    const struct collx_algorithm *algorithm; /* NULL: the MPI library's own */
-    struct collx_args args;
-    /* Of COLLX_ORDER_RANK, which the MPI library does not promise: where `algorithm` is NULL, or
-     * neither it nor `otherwise` takes a call, what the policy asks for is not there. */
+    uint32_t rule; /* index into policy->rule; UINT32_MAX: none matched */
+    /* Of COLLX_ORDER_RANK, which the MPI library does not promise: where it gets a call, what the
+     * policy asks for is not there. */
     bool rank_order;
-    const struct collx_algorithm *otherwise; /* for calls that `algorithm` does not take; or NULL */
-    struct collx_args otherwise_args;
+    /* Who is asked, one after the other, until one takes the call; the MPI library has the rest.
+     * Each algorithm once; more than one only where an order is demanded. */
+    int candidates;
+    struct collx_candidate candidate[COLLX_CANDIDATES];
 };
 
 /* All choices for one collective on one communicator: disjoint, covering every size and op, at

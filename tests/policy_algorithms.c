@@ -74,10 +74,13 @@ static const struct collx_algorithm all[] = {
     {.name = "nx", .kind = COLLX_ALLREDUCE, .query = ports, .params = nx_params},
     {.name = "tree", .kind = COLLX_BCAST, .query = ports},
     {.name = "ordered", .kind = COLLX_ALLREDUCE, .query = ports, .rank_order = true},
+    {.name = "tree", .kind = COLLX_ALLREDUCE, .rank_order = true, .takes = small_elements},
+    {.name = "hsb", .kind = COLLX_ALLREDUCE, .rank_order = true, .takes = small_elements},
+    {.name = "ring", .kind = COLLX_ALLREDUCE, .rank_order = true, .takes = small_elements},
 };
 
-const struct collx_algorithm *const collx_algorithms[] = {&all[0], &all[1], &all[2], &all[3],
-                                                          &all[4], &all[5], &all[6], NULL};
+const struct collx_algorithm *const collx_algorithms[] = {
+    &all[0], &all[1], &all[2], &all[3], &all[4], &all[5], &all[6], &all[7], &all[8], &all[9], NULL};
 
 const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const char *name)
 {

@@ -47,10 +47,10 @@ std::string plan(const collx_policy &policy, const collx_facts &facts, const cha
         snprintf(line, sizeof line, "%s%s %x %d %s", i ? "; " : "",
                  collx_range_format(COLLX_NUMBER, &choice[i].bytes, 0, range, sizeof range),
                  choice[i].ops, (int)choice[i].rule,
-                 choice[i].algorithm ? choice[i].algorithm->name : "pmpi");
+                 choice[i].candidates ? choice[i].candidate[0].algorithm->name : "pmpi");
         text += line;
-        if (choice[i].otherwise)
-            text += std::string(" else ") + choice[i].otherwise->name;
+        for (int c = 1; c < choice[i].candidates; c++)
+            text += std::string(" else ") + choice[i].candidate[c].algorithm->name;
         if (choice[i].rank_order)
             text += " in rank order";
     }
@@ -116,11 +116,12 @@ TEST(PolicyPlan, PassesOverWhatWasRefused)
     ASSERT_EQ(
         collx_policy_plan(policy.get(), &one_node, "x", COLLX_ALLREDUCE, &allreduce_shm, choice, 4),
         1);
-    EXPECT_EQ(choice[0].args.value[0], 4);
+    EXPECT_EQ(choice[0].candidate[0].args->value[0], 4);
     ASSERT_EQ(
         collx_policy_plan(policy.get(), &one_node, "x", COLLX_BARRIER, &barrier_shm, choice, 4), 1);
-    EXPECT_EQ(choice[0].args.value[0], 1) << "the barrier's first parameter is another one";
-    EXPECT_EQ(choice[0].args.value[1], 4);
+    EXPECT_EQ(choice[0].candidate[0].args->value[0], 1)
+        << "the barrier's first parameter is another one";
+    EXPECT_EQ(choice[0].candidate[0].args->value[1], 4);
 }
 
 /* Only what guarantees it; `ordered` where nothing of that runs, or does not take a call. */
@@ -149,6 +150,14 @@ TEST(PolicyPlan, KeepsRankOrder)
                    COLLX_ALLREDUCE),
               "any ffffffff 0 shm else ordered in rank order")
         << "with other parameters it takes no more";
+    EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: [shm, nx, tree, ordered]\n"), one_node, "x",
+                   COLLX_ALLREDUCE),
+              "any ffffffff 0 shm else tree else ordered in rank order")
+        << "what neither of the first takes";
+    EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: [shm, tree, hsb, ring]\n"), one_node, "x",
+                   COLLX_ALLREDUCE),
+              "any ffffffff 0 shm else tree else hsb else ordered in rank order")
+        << "of more than there is room for, the last one";
     EXPECT_EQ(plan(*policy_of(" - order: rank\n   use: pmpi\n"), one_node, "x", COLLX_ALLREDUCE),
               "any ffffffff 0 ordered in rank order");
     EXPECT_EQ(plan(*policy_of(" - order: any\n   use: nx\n"), one_node, "x", COLLX_ALLREDUCE),
@@ -400,6 +409,13 @@ TEST(PolicyExplain, RankOrder)
                "          not nx: it does not combine in the order of the ranks",
                "          not pmpi: shm comes first", "          not ordered: shm comes first",
                "          in rank order; what shm does not take goes to ordered"}));
+    auto longer = policy_of(" - order: rank\n   use: [tree, shm]\n");
+    EXPECT_EQ(explain(*longer, one_node, COLLX_ALLREDUCE, -1),
+              Lines({"allreduce on MPI_COMM_WORLD: 8 ranks on 1 node; policy site.yaml",
+                     "  bytes                op           rule       runs",
+                     "  any                  any          line 3     tree",
+                     "      in rank order; what tree does not take goes to shm, and what shm does "
+                     "not take to ordered"}));
     EXPECT_EQ(explain(*policy, four_nodes, COLLX_ALLREDUCE, -1, algorithms(1 << 6)),
               Lines({"allreduce on MPI_COMM_WORLD: 64 ranks on 4 nodes, 16 on each; policy "
                      "site.yaml",

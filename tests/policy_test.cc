@@ -144,9 +144,9 @@ const Case words[] = {
      "3:11: *name is an alias in YAML, which a policy cannot use; put quotes around what begins "
      "with *"},
     {" - use: \"\\e[31mshm\\n\"\n",
-     "3:9: '?[31mshm?' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
-    {" - use: xäääääääääääääääääääää\n",
-     "3:9: 'xäääääääääääääääääää?' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
+     "3:9: '?[31mshm?' is not an algorithm; there are shm, nx, tree, ordered, hsb, ring, pmpi"},
+    {" - use: xäääääääääääääääääääää\n", "3:9: 'xäääääääääääääääääää?' is not an algorithm; there "
+                                         "are shm, nx, tree, ordered, hsb, ring, pmpi"},
     {" - match: ranks\n   use: shm\n", "3:11: match has to be keys, such as { bytes: ..8KiB }"},
     {" - match:\n   use: shm\n", "3:4: match has to be keys, such as { bytes: ..8KiB }"},
     {" - shm\n", "3:4: a rule has to be keys: match, order and use"},
@@ -187,7 +187,7 @@ const Case uses[] = {
     {" - use:\n", "3:4: nothing stands here; write a value or leave the key out"},
     {" - use: [shmm, pmpi]\n", "3:10: 'shmm' is not an algorithm; did you mean 'shm'?"},
     {" - use: [shm, hypercube]\n",
-     "3:15: 'hypercube' is not an algorithm; there are shm, nx, tree, ordered, pmpi"},
+     "3:15: 'hypercube' is not an algorithm; there are shm, nx, tree, ordered, hsb, ring, pmpi"},
     {" - match: { collective: bcast }\n   use: [nx, pmpi]\n",
      "4:10: 'nx' does none of the collectives of this rule; there are shm, tree, pmpi"},
     {" - use: [pmpi, shm]\n",

@@ -75,8 +75,15 @@ def same_bits(ranks):
     return case
 
 
+def last_one_takes_it(folder):
+    """What is named, and can be set up, takes elements of up to 4 KiB."""
+    for size in 0, 1:
+        job = Job(folder, 2, ["large-element", 1280], {"COLLX_NODE_SIZE": size}, use="nx, hsb")
+        job.went("ordered").result.expect_quiet()
+
+
 def nothing_takes_it(folder):
-    job = Job(folder, 2, ["huge-element"])
+    job = Job(folder, 2, ["large-element", 50000])
     check(job.routes == {("pmpi", "not taken"): 2}, f"{job.routes}")
     lines = [line for line in job.result.err.splitlines() if "order: rank" in line]
     check(len(lines) == 1 and "200000 bytes" in lines[0], job.result.err)
@@ -144,6 +151,7 @@ def jobs_that_compare(folder):
 
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
       for ranks in (1, 2, 3, 4, 6, 9)] + [
+    ("an element that only what is not named takes", last_one_takes_it),
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
