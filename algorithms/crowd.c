@@ -111,7 +111,7 @@ uint64_t collx_crowd_own(void)
     return hash;
 }
 
-void collx_crowd_join(void *segment)
+void collx_crowd_join(void *segment, int rank)
 {
     struct collx_crowd *crowd = segment;
     uint64_t mask[COLLX_CPUS / 64];
@@ -125,6 +125,8 @@ void collx_crowd_join(void *segment)
             atomic_fetch_or_explicit(&crowd->cpus[i], mask[i], memory_order_relaxed);
     if (foreseen(cpus) || atomic_load_explicit(&in_crowd, memory_order_relaxed))
         atomic_fetch_add_explicit(&crowd->votes, 1, memory_order_relaxed);
+    if (rank < COLLX_CROWD_SEEN)
+        crowd->pid[rank] = getpid();
 }
 
 /* CPUs that any of the ranks may use; 0: unknown. */
@@ -175,6 +177,8 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
             team->seen = crowd->seen;
     }
     team->stall_said = crowd ? &crowd->stall_said : NULL;
+    team->pid = crowd ? crowd->pid : NULL;
+    team->pids = !crowd ? 0 : team->size < COLLX_CROWD_SEEN ? team->size : COLLX_CROWD_SEEN;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
     team->pauses = collx_pauses_per_poll();
     team->stall_ms = (int)collx_option_number(COLLX_OPTION_STALL);

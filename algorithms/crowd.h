@@ -32,10 +32,12 @@ struct collx_crowd {
     _Alignas(COLLX_LINE) _Atomic uint64_t cpus[COLLX_CPUS / 64]; /* of all ranks */
     _Alignas(COLLX_LINE) struct collx_crowd_group groups[COLLX_CROWD_GROUPS];
     _Alignas(COLLX_LINE) int32_t seen[COLLX_CROWD_SEEN]; /* see struct collx_team */
+    _Alignas(COLLX_LINE) int32_t pid[COLLX_CROWD_SEEN];  /* likewise */
 };
 _Static_assert(sizeof(struct collx_crowd_group) == 24 &&
                    offsetof(struct collx_crowd, groups) == 5 * COLLX_LINE &&
-                   offsetof(struct collx_crowd, seen) == 17 * COLLX_LINE,
+                   offsetof(struct collx_crowd, seen) == 17 * COLLX_LINE &&
+                   offsetof(struct collx_crowd, pid) == 19 * COLLX_LINE,
                "all ranks see the same layout");
 _Static_assert(sizeof(struct collx_crowd) % COLLX_LINE == 0, "algorithms' memory starts on a line");
 
@@ -43,8 +45,8 @@ _Static_assert(sizeof(struct collx_crowd) % COLLX_LINE == 0, "algorithms' memory
  * CPUs, or CPU time, for them.  false: there are not, or it takes the others to know. */
 bool collx_crowd_foreseen(void);
 
-/* Enter what this rank knows.  `segment` starts with a struct collx_crowd. */
-void collx_crowd_join(void *segment);
+/* Enter what this rank of the team knows.  `segment` starts with a struct collx_crowd. */
+void collx_crowd_join(void *segment, int rank);
 
 /* A number for what this rank would enter now: another one where its CPUs are others. */
 uint64_t collx_crowd_own(void);

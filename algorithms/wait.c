@@ -1,5 +1,6 @@
 #include "algorithms/wait.h"
 
+#include "algorithms/missing.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -185,25 +186,21 @@ void collx_flag_wake(struct collx_flag *flag)
 static void report(struct collx_team *team, const struct collx_wait *wait, uint64_t value,
                    uint64_t waited_ns)
 {
-    char who[256];
-    int length = 0, missing = 0;
+    struct collx_missing missing = {.count = 0};
 
-    for (int rank = 0; rank < team->size; rank++) {
-        if (!is_missing(wait, rank, value))
-            continue;
-        if (missing++ < 16 && length < (int)sizeof who - 16)
-            length += snprintf(who + length, sizeof who - (size_t)length, " %d", rank);
-    }
-    team->stalled = missing;
-    if (!missing ||
+    for (int rank = 0; rank < team->size; rank++)
+        if (is_missing(wait, rank, value))
+            collx_missing_add(&missing, team, rank);
+    team->stalled = missing.count;
+    if (!missing.count ||
         (team->stall_said && __atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED)))
         return;
-    collx_warn("rank %d of %s has waited %llu s in %s%s for %srank%s%s%s%s. Have they stopped, or "
+    collx_warn("rank %d of %s has waited %llu s in %s%s for %s%s%s. Have they stopped, or "
                "are they in another call%s? It goes on waiting (COLLX_STALL sets this time)",
                team->rank, team->name, collx_clock_seconds(waited_ns), team->ops->prefix,
-               wait->what, wait->vague && missing > 1 ? "some of " : "", missing == 1 ? "" : "s",
-               who, missing > 16 ? " and others" : "",
-               wait->relayed ? ", or others that these wait for" : "", team->ops->stall_advice);
+               wait->what, wait->vague && missing.count > 1 ? "some of " : "",
+               collx_missing_text(&missing), wait->relayed ? ", or others that these wait for" : "",
+               team->ops->stall_advice);
 }
 
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)

@@ -145,6 +145,9 @@ struct collx_team {
     bool stalled; /* it was */
     /* Shared by the ranks: nonzero when one has reported a stall for all; NULL: each for itself. */
     uint32_t *stall_said;
+    /* For messages: the process of each of the first `pids` ranks; 0: not known, or elsewhere. */
+    const int32_t *pid;
+    int pids;
     const char *name; /* for messages: "MPI_COMM_WORLD" or a number */
 };
 

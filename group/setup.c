@@ -177,7 +177,7 @@ static int map_segment(struct setup *setup, struct told *own, char *why, size_t 
                             : collx_shm_open(&leader->segment, group->segment_size,
                                              offsetof(struct collx_crowd, cookie), &group->segment);
     if (joins && !own->unshared)
-        collx_crowd_join(group->segment);
+        collx_crowd_join(group->segment, group->team.rank);
     if (!error)
         error = gather(setup, own, sizeof *own, why, size);
     if (made)

@@ -120,10 +120,11 @@ static void report(const struct collx_comm *comm)
 
 /* Rank 0 knows who has not come.  The others, who know less, are patient for twice as long, and
  * then one of each node speaks, on that of rank 0 only if it has not. */
-static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
+static void report_wait(struct collx_comm *comm, bool sends, struct collx_missing *missing,
+                        uint64_t waited_ns)
 {
     struct collx_comparison *check = comm->check;
-    const bool several = ranks[strlen("rank")] == 's';
+    const bool several = missing->count > 1;
     char what[40];
 
     (void)sends;
@@ -134,8 +135,9 @@ static void report_wait(struct collx_comm *comm, bool sends, const char *ranks, 
     collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
                "stopped, or %s in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",
-               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[check->kind], ranks,
-               several ? "" : "s", comm->rank ? ", which compares, and may wait for others" : "",
+               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[check->kind],
+               collx_missing_text(missing), several ? "" : "s",
+               comm->rank ? ", which compares, and may wait for others" : "",
                several ? "Have they" : "Has it", several ? "are they" : "is it", comm->label);
 }
 

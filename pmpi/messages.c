@@ -135,13 +135,14 @@ int collx_messages_listen(void *ctx, int messages)
 }
 
 /* Once for a communicator and rank; another one may have something else to say. */
-static void report_stall(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns)
+static void report_stall(struct collx_comm *comm, bool sends, struct collx_missing *missing,
+                         uint64_t waited_ns)
 {
     comm->routes.team->stalled = true;
     collx_warn("rank %d of %s has waited %llu s in a collective for a message %s %s. Has it "
                "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
                comm->rank, comm->routes.team->name, collx_clock_seconds(waited_ns),
-               sends ? "to" : "from", ranks);
+               sends ? "to" : "from", collx_missing_text(missing));
 }
 
 /* To have them reported: whom this rank waits for, of those whose messages it wants, if there are
@@ -149,19 +150,15 @@ static void report_stall(struct collx_comm *comm, bool sends, const char *ranks,
 static void find_missing(struct collx_comm *comm, const struct collx_message *messages, int count,
                          const struct collx_patience *patience, uint64_t waited_ns)
 {
-    char ranks[256] = "rank", which[256 - 32];
-    int length = 0, missing = 0;
+    struct collx_missing missing = {.count = 0};
     bool sends = true;
 
     for (int i = 0; i < count; i++)
         sends = sends && (comm->request[i] == MPI_REQUEST_NULL || messages[i].sends);
     for (int i = 0; i < count; i++)
-        if (comm->request[i] != MPI_REQUEST_NULL && messages[i].sends == sends && missing++ < 16)
-            length +=
-                snprintf(which + length, sizeof which - (size_t)length, " %d", messages[i].rank);
-    snprintf(ranks, sizeof ranks, "rank%s%s%s", missing == 1 ? "" : "s", which,
-             missing > 16 ? " and others" : "");
-    patience->report(comm, sends, ranks, waited_ns);
+        if (comm->request[i] != MPI_REQUEST_NULL && messages[i].sends == sends)
+            collx_missing_add(&missing, comm->routes.team, messages[i].rank);
+    patience->report(comm, sends, &missing, waited_ns);
 }
 
 /* All requests come to their end, whatever becomes of them. */

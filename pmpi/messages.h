@@ -11,6 +11,7 @@
 #ifndef COLLX_MESSAGES_H
 #define COLLX_MESSAGES_H
 
+#include "algorithms/missing.h"
 #include "pmpi/comm.h"
 
 /* MPI_COMM_WORLD has come up: make that of all.  Collective.  Where it fails each gets its own. */
@@ -25,11 +26,12 @@ int collx_messages_open(struct collx_comm *comm);
 int collx_messages_listen(void *ctx, int messages);
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);
 
-/* Who waits longer than `ms` says so, once in a wait: it is a rank of `comm`, for others to receive
- * what it `sends`, or for what they send to it; `ranks`: "rank 3", "ranks 3 4".  0: nobody does. */
+/* Who waits longer than `ms` says so, once in a wait: it is a rank of `comm`, for those who are
+ * missing to receive what it `sends`, or for what they send to it.  0: nobody does. */
 struct collx_patience {
     int64_t ms;
-    void (*report)(struct collx_comm *comm, bool sends, const char *ranks, uint64_t waited_ns);
+    void (*report)(struct collx_comm *comm, bool sends, struct collx_missing *missing,
+                   uint64_t waited_ns);
 };
 /* As collx_messages_transfer(), of one who is not an algorithm. */
 int collx_messages_exchange(struct collx_comm *comm, const struct collx_message *messages,

@@ -125,7 +125,7 @@ void collx_setup_attach(struct collx_setup *setup)
     struct collx_comm *comm = setup->comm;
 
     if (comm->routes.segment)
-        collx_crowd_join(comm->routes.segment);
+        collx_crowd_join(comm->routes.segment, comm->rank);
     comm->routes.attached = calloc(setup->wanted_count, sizeof *comm->routes.attached);
     for (size_t i = 0; i < setup->wanted_count; i++) {
         const struct collx_wanted *wanted = &setup->wanted[i];

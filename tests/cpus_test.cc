@@ -7,7 +7,7 @@ extern "C" {
 #include "hw/shm.h"
 
 /* algorithms/crowd.h, which is C alone for its atomics.  A segment is bytes here. */
-void collx_crowd_join(void *segment);
+void collx_crowd_join(void *segment, int rank);
 void collx_crowd_limit(void *segment, const struct collx_cpu_limit *limit);
 void collx_crowd_decide(void *segment, int ranks, struct collx_team *team);
 char *collx_crowd_explain(void *segment, int ranks, const struct collx_team *team, char *text,
@@ -415,12 +415,12 @@ TEST_F(Crowd, MoreRanksThanCpus)
     EXPECT_EXIT(
         {
             bind(1);
-            collx_crowd_join(segment);
+            collx_crowd_join(segment, 0);
             std::cerr << crowded(1) << " " << said << "\n";
-            collx_crowd_join(segment);
+            collx_crowd_join(segment, 0);
             std::cerr << crowded(2) << " " << said << "\n";
             memset(segment, 0, sizeof segment);
-            collx_crowd_join(segment);
+            collx_crowd_join(segment, 0);
             std::cerr << crowded(1) << " " << said << "\n";
             _exit(0);
         },
@@ -443,7 +443,7 @@ TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)
     };
 
     bind(2);
-    collx_crowd_join(segment);
+    collx_crowd_join(segment, 0);
     EXPECT_TRUE(tell(3, 3));
     EXPECT_TRUE(tell(4, 4));
     char text[256];
@@ -458,7 +458,7 @@ TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)
     EXPECT_TRUE(tell(64, 64));
     EXPECT_FALSE(tell(65, 65));
     memset(segment, 0, COLLX_LINE * 2);
-    collx_crowd_join(segment);
+    collx_crowd_join(segment, 0);
     /* Of some that nobody sees, there may be up to two for each CPU in all. */
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
     EXPECT_TRUE(tell(3, 3));

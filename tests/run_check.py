@@ -72,18 +72,18 @@ def refused(folder):
 def late(folder):
     """It is said of whom nothing has been heard; where that is who compares, one rank speaks."""
     result = differ("late", COLLX_STALL="300ms")
-    said_once(result, "rank 0 of differing has waited", "in MPI_Barrier", "what rank 1 calls")
+    said_once(result, "rank 0 of differing has waited", "in MPI_Barrier", "what rank 1 (process N) calls")
     check(len(spoke(result)) == 1, result.err)
     result = differ("zero-late", COLLX_STALL="300ms")
-    said_once(result, "of differing has waited", "in MPI_Barrier", "what rank 0 calls", "which compares")
+    said_once(result, "of differing has waited", "in MPI_Barrier", "what rank 0 (process N) calls", "which compares")
     check(len(spoke(result)) == 1, result.err)
 
 
 def two_late(folder):
     result = good(mpi.run(4, [program, "two-late"], {"LD_PRELOAD": collx, "COLLX_CHECK": "on",
                                                      "COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
-    said_once(result, "rank 0 of first has waited", "what rank 1 calls")
-    said_once(result, "rank 0 of second [ranks 2, 3 of MPI_COMM_WORLD] has waited", "what rank 1 calls")
+    said_once(result, "rank 0 of first has waited", "what rank 1 (process N) calls")
+    said_once(result, "rank 0 of second [ranks 2, 3 of MPI_COMM_WORLD] has waited", "what rank 1 (process N) calls")
     check(len(spoke(result)) == 2, result.err)
 
 

@@ -373,7 +373,7 @@ def late_elsewhere(folder):
     """Ranks of a communicator are told of so that one can find them."""
     result = good(job("late-elsewhere", {"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"}))
     who = "rank 0 of part [ranks 2, 1 of MPI_COMM_WORLD] has waited"
-    said = [line for line in spoke(result) if who in line and "in MPI_Barrier for rank 1." in line]
+    said = [line for line in spoke(result) if who in line and "in MPI_Barrier for rank 1 (process N)." in line]
     check(len(said) == 2 and len(spoke(result)) == 2, result.err)
 
 

@@ -9,6 +9,7 @@ extern const collx_algorithm collx_barrier_shm;
 #include <atomic>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -165,6 +166,34 @@ TEST(Waits, SayForWhichOfTwo)
             std::string::npos)
             << text;
     }
+}
+
+/* Which processes those are, where that is known, and that one of them is there no more. */
+TEST(Waits, SayWhichProcessesTheyWaitFor)
+{
+    const pid_t ended = fork();
+    if (ended == 0)
+        _exit(0);
+    ASSERT_EQ(ended, waitpid(ended, nullptr, 0));
+    const int32_t pid[] = {0, getpid(), ended};
+    std::atomic<uint32_t> said{0};
+
+    testing::internal::CaptureStderr();
+    EXPECT_EQ("", run_team(&collx_barrier_shm, 5, Ranks::threads, false, [&](Rank &self) {
+                  self.team.stall_ms = 20;
+                  self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
+                  self.team.pid = pid;
+                  self.team.pids = 3;
+                  while (self.team.rank != 0 && !said)
+                      usleep(1000);
+                  self.barrier();
+                  return std::string();
+              }));
+    std::string text = testing::internal::GetCapturedStderr();
+    const std::string who = "s in MPI_Barrier for ranks 1 (process " + std::to_string(pid[1]) +
+                            ") 2 (process " + std::to_string(ended) +
+                            ", which has ended) 3 4. Have they stopped";
+    EXPECT_NE(text.find(who), std::string::npos) << text;
 }
 
 } // namespace
