@@ -7,11 +7,16 @@
  *     query    everywhere, from facts that are equal on all ranks: can it run here, or why not
  *     space    how much of the communicator's shared segment it needs
  *     place    on rank 0, before that memory is allocated: what lies on which NUMA node
+ *     clear    on one rank of each node, where that memory is not new: what has to be zero
  *     attach   on every rank, when the segment is mapped
  *     connect  on every rank, when all have attached and agreed to go on: together
  *     takes    for each call, from what is equal on all ranks: is this one for us
  *     slot.run for each call that it takes
- *     detach   when the communicator is freed
+ *     detach   when nobody needs it any more
+ *
+ * It may outlive the communicator: the next one of the same ranks goes on with it, as if it were
+ * the same.  The team stays, but not what its `ctx` and `name` are: look at those in the team, when
+ * they are needed.
  */
 #ifndef COLLX_ALGORITHM_H
 #define COLLX_ALGORITHM_H
@@ -148,7 +153,7 @@ struct collx_team {
     /* For messages: the process of each of the first `pids` ranks; 0: not known, or elsewhere. */
     const int32_t *pid;
     int pids;
-    const char *name; /* for messages: "MPI_COMM_WORLD" or a number */
+    const char *name; /* for messages: "MPI_COMM_WORLD", "a communicator of 3 ranks" */
 };
 
 struct collx_algorithm {

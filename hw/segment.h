@@ -5,17 +5,18 @@
  * user who keeps to this is right on all of them:
  *
  * - A flag is an epoch number in the last word of a line of its own (collx_seg_flag), has one
- * writer and is never reset: read it with collx_seg_read, compare it with collx_seg_reached.
+ *   writer and is never reset: read it with collx_seg_read, compare it with collx_seg_reached.
  * - Store the data, store the flag, check, and store again what the check says is lost, until it
- * has arrived: collx_seg_deliver.  What has not been checked may never arrive.  Do as many stores
- * as possible before one check, but to no line twice: unchecked stores arrive in any order.
+ *   has arrived: collx_seg_deliver.  What has not been checked may never arrive.  Do as many
+ *   stores as possible before one check, but to no line twice: unchecked stores arrive in any
+ *   order.
  * - A store that was reported as lost may have arrived, so its repetition can land after the owner
  *   has gone on.  Repeat with the same values, and reuse a place only when its reader has said, by
  *   a flag of its own, that it is done with it.
  * - A flag speaks for data in its own line that was stored with it by one copy() up to the end of
  *   the line (COLLX_SEG_WHOLE_LINES).  For other data it does where there is COLLX_SEG_ORDERED;
- * else the data has to be checked before its flag is stored.  A pipeline does with one check a
- * round: the data of this one and the flag of the last one.
+ *   else the data has to be checked before its flag is stored.  A pipeline does with one check a
+ *   round: the data of this one and the flag of the last one.
  * - End in order: disconnect all remotes, then synchronise in another way, then unmake.  Who still
  *   repeats a store into a segment that is gone gets -ENOTCONN.
  *

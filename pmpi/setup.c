@@ -5,9 +5,9 @@
  *      same collx as the others).  If anybody cannot, nobody goes on.  Where all have the same
  *      routes still from a communicator that has been freed they take those, and go on with 6.
  *      Where only some have, or others, they say so, and everybody tells again.
- *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands its policy
- * over, unless that is the built-in one, and its name for the communicator, unless all have the
- * same.
+ *   2. Everybody hears which nodes the ranks are on, and where on them; rank 0 hands over its
+ *      policy, unless that is the built-in one, and its name for the communicator, unless all have
+ *      the same.
  *   3. Everybody plans, by itself: the same policy, facts and name give the same plan.
  *   4. The leader of each node makes the segment that the plan's algorithms need there, if they
  *      need one, and everybody maps it; or it takes one that all have still from before, as they
@@ -231,9 +231,12 @@ static size_t list_wanted(struct collx_setup *setup)
 
 static uint64_t error_bit(int failed)
 {
+    if (failed == COLLX_EGONE)
+        return COLLX_LIMIT_GONE;
+    if (!failed)
+        return 0;
     int bit = failed == -EDQUOT ? COLLX_LIMIT_NODE : -failed < COLLX_LIMIT_ERRORS ? -failed : EIO;
-
-    return failed == COLLX_EGONE ? COLLX_LIMIT_GONE : failed ? (uint64_t)1 << bit : 0;
+    return (uint64_t)1 << bit;
 }
 
 /* 5.  `errors`: of any rank. */

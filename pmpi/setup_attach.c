@@ -127,6 +127,10 @@ void collx_setup_attach(struct collx_setup *setup)
     if (comm->routes.segment)
         collx_crowd_join(comm->routes.segment, comm->rank);
     comm->routes.attached = calloc(setup->wanted_count, sizeof *comm->routes.attached);
+    if (!comm->routes.attached) {
+        setup->refused.algorithms |= COLLX_REFUSED_ALL;
+        return;
+    }
     for (size_t i = 0; i < setup->wanted_count; i++) {
         const struct collx_wanted *wanted = &setup->wanted[i];
         const struct collx_algorithm *algorithm = collx_algorithms[wanted->algorithm];
@@ -135,8 +139,7 @@ void collx_setup_attach(struct collx_setup *setup)
 
         if (wanted->space && !memory)
             continue;
-        if (comm->routes.attached &&
-            !algorithm->attach(comm->routes.team, &wanted->args, memory, &attached->slot)) {
+        if (!algorithm->attach(comm->routes.team, &wanted->args, memory, &attached->slot)) {
             attached->algorithm = algorithm;
             attached->args = wanted->args;
             attached->route = (uint8_t)(wanted->algorithm + 1);
