@@ -165,7 +165,7 @@ static bool ask(struct collx_comm *comm)
     const bool known = comm->may_be_long || comm->calls >= COLLX_WARMUP_AGAIN;
     const bool expected = comm->rank == 0 && known && collx_kept_expects(comm);
     /* Those whose key is known have met, which takes as long to find out as to ask. */
-    const bool met = comm->key || collx_agree_is_done(comm, NULL);
+    const bool met = comm->identity || collx_agree_is_done(comm, NULL);
 
     if (met && !known)
         return false;

@@ -120,7 +120,7 @@ static struct collx_comm *state_create(void)
 
 static void state_destroy(struct collx_comm *state)
 {
-    free(state->key);
+    free(state->identity);
     if (state >= spare && state < spare + SPARE)
         atomic_store(&spare_used[state - spare], false);
     else

@@ -46,7 +46,7 @@ struct collx_attached {
 };
 
 struct collx_selection; /* pmpi/select.c */
-struct collx_key;       /* pmpi/kept.c */
+struct collx_identity;  /* pmpi/kept.c */
 
 /* What a setup makes: the ways that calls go.  When the communicator is freed the next one of the
  * same ranks may have it as it is (pmpi/kept.h). */
@@ -86,7 +86,8 @@ struct collx_comm {
      * elements, of which all ranks have as many; a Bcast may have other elements on each. */
     bool may_be_long;
 
-    struct collx_key *key; /* of pmpi/kept.c; NULL: nobody has asked for it, or there is none */
+    struct collx_identity
+        *identity; /* of pmpi/kept.c; NULL: nobody has asked for it, or there is none */
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */

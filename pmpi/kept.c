@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct collx_key {
+struct collx_identity {
     uint64_t hash; /* of what follows, but for the rank */
     int rank, size;
     char name[sizeof((struct collx_comm *)NULL)->name];
@@ -21,7 +21,7 @@ struct collx_key {
 
 struct collx_kept {
     struct collx_routes routes;
-    struct collx_key *key;
+    struct collx_identity *identity;
     uint64_t calls[COLLX_ROUTED]; /* of its last communicator, to algorithms */
     struct collx_spare spare;     /* once it has been found */
     char label[sizeof((struct collx_comm *)NULL)->label];
@@ -30,37 +30,39 @@ struct collx_kept {
 /* More ranks than a node has: to look them up would take longer than it may be worth. */
 enum { RANKS_MOST = 1024 };
 
-static size_t key_size(int ranks)
+static size_t identity_size(int ranks)
 {
-    return sizeof(struct collx_key) + (size_t)ranks * sizeof(int);
+    return sizeof(struct collx_identity) + (size_t)ranks * sizeof(int);
 }
 
-static struct collx_key *key_create(const struct collx_comm *comm)
+static struct collx_identity *identity_create(const struct collx_comm *comm)
 {
-    struct collx_key *key = comm->size > RANKS_MOST ? NULL : calloc(1, key_size(comm->size));
+    struct collx_identity *identity =
+        comm->size > RANKS_MOST ? NULL : calloc(1, identity_size(comm->size));
 
-    if (!key || !collx_agree_is_done(comm, key->world)) {
-        free(key);
+    if (!identity || !collx_agree_is_done(comm, identity->world)) {
+        free(identity);
         return NULL;
     }
-    key->rank = comm->rank;
-    key->size = comm->size;
-    strcpy(key->name, comm->name);
-    key->hash = collx_hash(COLLX_HASH_START, key->name, strlen(key->name));
-    key->hash = collx_hash(key->hash, key->world, (size_t)key->size * sizeof key->world[0]);
-    return key;
+    identity->rank = comm->rank;
+    identity->size = comm->size;
+    strcpy(identity->name, comm->name);
+    identity->hash = collx_hash(COLLX_HASH_START, identity->name, strlen(identity->name));
+    identity->hash = collx_hash(identity->hash, identity->world,
+                                (size_t)identity->size * sizeof identity->world[0]);
+    return identity;
 }
 
 /* That of the communicator, made once and then as long as it has this name. */
-static const struct collx_key *key_of(struct collx_comm *comm)
+static const struct collx_identity *identity_of(struct collx_comm *comm)
 {
-    if (comm->key && strcmp(comm->key->name, comm->name) != 0) {
-        free(comm->key);
-        comm->key = NULL;
+    if (comm->identity && strcmp(comm->identity->name, comm->name) != 0) {
+        free(comm->identity);
+        comm->identity = NULL;
     }
-    if (!comm->key)
-        comm->key = key_create(comm);
-    return comm->key;
+    if (!comm->identity)
+        comm->identity = identity_create(comm);
+    return comm->identity;
 }
 
 static bool is_any(const struct collx_spare *spare, const void *context)
@@ -97,20 +99,20 @@ void collx_kept_keep(struct collx_comm *comm)
     if (!can && !can_be_remembered(comm))
         return;
     /* That which it had when it was set up is what the policy went by. */
-    if (!comm->routes.team && !comm->key)
+    if (!comm->routes.team && !comm->identity)
         collx_comm_name(comm);
-    const struct collx_key *key = key_of(comm);
+    const struct collx_identity *identity = identity_of(comm);
     uint64_t calls[COLLX_ROUTED], all = comm->calls;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
         all += calls[kind] = collx_select_calls(comm, (enum collx_kind)kind);
-    if (key && collx_world_has_one_thread())
-        collx_history_freed(key->hash, all, comm->routes.team, can);
-    struct collx_kept *kept = key && can ? calloc(1, sizeof *kept) : NULL;
+    if (identity && collx_world_has_one_thread())
+        collx_history_freed(identity->hash, all, comm->routes.team, can);
+    struct collx_kept *kept = identity && can ? calloc(1, sizeof *kept) : NULL;
     if (!kept)
         return;
     kept->routes = comm->routes;
-    kept->key = comm->key;
-    comm->key = NULL;
+    kept->identity = comm->identity;
+    comm->identity = NULL;
     memcpy(kept->calls, calls, sizeof calls);
     memcpy(kept->label, comm->label, sizeof kept->label);
     collx_segment_keep(&comm->routes, kept);
@@ -119,7 +121,7 @@ void collx_kept_keep(struct collx_comm *comm)
 
 /* What is looked for. */
 struct wanted {
-    const struct collx_key *key;
+    const struct collx_identity *identity;
     uint64_t crowd;
 };
 
@@ -128,8 +130,9 @@ static bool is_wanted(const struct collx_spare *spare, const void *context)
     const struct wanted *wanted = context;
     const struct collx_kept *kept = spare->with;
 
-    return kept && kept->routes.crowd == wanted->crowd && kept->key->size == wanted->key->size &&
-           !memcmp(kept->key, wanted->key, key_size(kept->key->size));
+    return kept && kept->routes.crowd == wanted->crowd &&
+           kept->identity->size == wanted->identity->size &&
+           !memcmp(kept->identity, wanted->identity, identity_size(kept->identity->size));
 }
 
 struct collx_kept *collx_kept_find(struct collx_comm *comm)
@@ -139,8 +142,9 @@ struct collx_kept *collx_kept_find(struct collx_comm *comm)
     /* Most programs have none, and need not ask MPI who the ranks are. */
     if (collx_process_is_child() || !collx_segment_find(is_any, NULL, NULL))
         return NULL;
-    const struct collx_key *key = key_of(comm);
-    if (!key || !collx_segment_find(is_wanted, &(struct wanted){key, collx_crowd_own()}, &spare))
+    const struct collx_identity *identity = identity_of(comm);
+    if (!identity ||
+        !collx_segment_find(is_wanted, &(struct wanted){identity, collx_crowd_own()}, &spare))
         return NULL;
     struct collx_kept *kept = spare.with;
     kept->spare = spare;
@@ -152,17 +156,17 @@ bool collx_kept_expects(struct collx_comm *comm)
     if (!collx_history_any())
         return false;
     collx_comm_name(comm);
-    const struct collx_key *key = key_of(comm);
-    return key && collx_history_expects(key->hash, comm->calls, comm->due_at);
+    const struct collx_identity *identity = identity_of(comm);
+    return identity && collx_history_expects(identity->hash, comm->calls, comm->due_at);
 }
 
 void collx_kept_set_up(struct collx_comm *comm)
 {
     if (!collx_world_has_one_thread() || !collx_history_any())
         return;
-    const struct collx_key *key = key_of(comm);
-    if (key)
-        collx_history_set_up(key->hash);
+    const struct collx_identity *identity = identity_of(comm);
+    if (identity)
+        collx_history_set_up(identity->hash);
 }
 
 uint64_t collx_kept_hash(const struct collx_kept *kept)
@@ -187,7 +191,7 @@ void collx_kept_take(struct collx_kept *kept, struct collx_comm *comm)
     team->stalled = false;
     if (team->stall_said && __atomic_load_n(team->stall_said, __ATOMIC_RELAXED))
         __atomic_store_n(team->stall_said, 0, __ATOMIC_RELAXED);
-    free(kept->key);
+    free(kept->identity);
     free(kept);
 }
 
@@ -203,6 +207,6 @@ void collx_kept_close(struct collx_kept *kept)
         return;
     collx_setup_detach(&kept->routes);
     free(kept->routes.team);
-    free(kept->key);
+    free(kept->identity);
     free(kept);
 }

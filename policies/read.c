@@ -14,7 +14,7 @@
 static const struct collx_rule any_rule = {COLLX_RULE_ANY};
 
 /* Which of `words` a key is.  -1 if none, which was said. */
-static int find_word(struct collx_yaml *yaml, struct collx_place place, const char *word,
+static int find_word(struct collx_yaml *yaml, struct collx_mark mark, const char *word,
                      const char *const *words, const char *where)
 {
     struct collx_nearest nearest = {.word = word};
@@ -25,7 +25,7 @@ static int find_word(struct collx_yaml *yaml, struct collx_place place, const ch
             return i;
         collx_nearest_offer(&nearest, words[i]);
     }
-    collx_yaml_complain(yaml, place, "unknown key '%.40s' %s%s", word, where,
+    collx_yaml_complain(yaml, mark, "unknown key '%.40s' %s%s", word, where,
                         collx_nearest_hint(&nearest, hint, sizeof hint));
     return -1;
 }
@@ -72,7 +72,7 @@ static int operation(const char *word, char *hint, size_t size)
 }
 
 /* One word or a list of them, as a set of bits. */
-static void read_set(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_set(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                      int (*find)(const char *word, char *hint, size_t size), uint32_t *set)
 {
     char word[COLLX_PATTERN_MAX], hint[COLLX_WHY_MAX];
@@ -82,16 +82,16 @@ static void read_set(struct collx_yaml *yaml, struct fy_node *node, struct collx
     bool any = false;
 
     while ((item = collx_yaml_item(node, &state))) {
-        struct collx_place place = collx_yaml_place(item, key);
+        struct collx_mark mark = collx_yaml_mark(item, key);
 
         any = true;
         if (!collx_yaml_text(yaml, item, key, word, sizeof word))
             continue;
         int bit = find(word, hint, sizeof hint);
         if (bit < 0)
-            collx_yaml_complain(yaml, place, "%s", hint);
+            collx_yaml_complain(yaml, mark, "%s", hint);
         else if (found >> bit & 1)
-            collx_yaml_complain(yaml, place, "'%s' stands here twice; once is enough", word);
+            collx_yaml_complain(yaml, mark, "'%s' stands here twice; once is enough", word);
         else
             found |= 1u << bit;
     }
@@ -101,7 +101,7 @@ static void read_set(struct collx_yaml *yaml, struct fy_node *node, struct collx
         *set = found;
 }
 
-static void read_range(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_range(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                        enum collx_type type, int64_t min, struct collx_range *range)
 {
     char text[COLLX_VALUE_MAX], why[COLLX_WHY_MAX];
@@ -110,12 +110,12 @@ static void read_range(struct collx_yaml *yaml, struct fy_node *node, struct col
     if (!collx_yaml_text(yaml, node, key, text, sizeof text))
         return;
     if (collx_range_parse(type, text, min, &read, why, sizeof why))
-        collx_yaml_complain(yaml, collx_yaml_place(node, key), "%s", why);
+        collx_yaml_complain(yaml, collx_yaml_mark(node, key), "%s", why);
     else
         *range = read;
 }
 
-static void read_match(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_match(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                        struct collx_rule *rule)
 {
     enum { COLLECTIVE, COMM, RANKS, NODES, RANKS_PER_NODE, BYTES, OP };
@@ -127,28 +127,28 @@ static void read_match(struct collx_yaml *yaml, struct fy_node *node, struct col
     if (!collx_yaml_is_mapping(yaml, node, key, "match", "keys, such as { bytes: ..8KiB }"))
         return;
     while (collx_yaml_pair(yaml, node, &state, &pair)) {
-        switch (find_word(yaml, pair.place, pair.key, keys, "in match")) {
+        switch (find_word(yaml, pair.mark, pair.key, keys, "in match")) {
         case COLLECTIVE:
-            read_set(yaml, pair.value, pair.place, collective, &rule->kinds);
+            read_set(yaml, pair.value, pair.mark, collective, &rule->kinds);
             break;
         case COMM:
-            if (!collx_yaml_text(yaml, pair.value, pair.place, rule->comm, sizeof rule->comm))
+            if (!collx_yaml_text(yaml, pair.value, pair.mark, rule->comm, sizeof rule->comm))
                 strcpy(rule->comm, "*");
             break;
         case RANKS:
-            read_range(yaml, pair.value, pair.place, COLLX_NUMBER, 1, &rule->ranks);
+            read_range(yaml, pair.value, pair.mark, COLLX_NUMBER, 1, &rule->ranks);
             break;
         case NODES:
-            read_range(yaml, pair.value, pair.place, COLLX_NUMBER, 1, &rule->nodes);
+            read_range(yaml, pair.value, pair.mark, COLLX_NUMBER, 1, &rule->nodes);
             break;
         case RANKS_PER_NODE:
-            read_range(yaml, pair.value, pair.place, COLLX_NUMBER, 1, &rule->node_ranks);
+            read_range(yaml, pair.value, pair.mark, COLLX_NUMBER, 1, &rule->node_ranks);
             break;
         case BYTES:
-            read_range(yaml, pair.value, pair.place, COLLX_SIZE, 0, &rule->bytes);
+            read_range(yaml, pair.value, pair.mark, COLLX_SIZE, 0, &rule->bytes);
             break;
         case OP:
-            read_set(yaml, pair.value, pair.place, operation, &rule->ops);
+            read_set(yaml, pair.value, pair.mark, operation, &rule->ops);
             break;
         }
     }
@@ -156,16 +156,16 @@ static void read_match(struct collx_yaml *yaml, struct fy_node *node, struct col
 
 /* ---- version:, options:, rules: ---- */
 
-static void read_version(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key)
+static void read_version(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key)
 {
     char text[COLLX_VALUE_MAX];
 
     if (collx_yaml_text(yaml, node, key, text, sizeof text) && strcmp(text, "1") != 0)
-        collx_yaml_complain(yaml, collx_yaml_place(node, key),
+        collx_yaml_complain(yaml, collx_yaml_mark(node, key),
                             "version '%s' is not known here; this collx reads version: 1", text);
 }
 
-static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                          struct collx_policy *policy)
 {
     char value[sizeof policy->option[0].value], why[COLLX_WHY_MAX];
@@ -175,10 +175,10 @@ static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct c
     if (!collx_yaml_is_mapping(yaml, node, key, "options", "keys, such as { stall: 60s }"))
         return;
     while (collx_yaml_pair(yaml, node, &state, &pair)) {
-        if (!collx_yaml_text(yaml, pair.value, pair.place, value, sizeof value))
+        if (!collx_yaml_text(yaml, pair.value, pair.mark, value, sizeof value))
             continue;
         if (collx_option_check(pair.key, value, why, sizeof why)) {
-            collx_yaml_complain(yaml, pair.place, "%s", why);
+            collx_yaml_complain(yaml, pair.mark, "%s", why);
         } else if (policy->options < COLLX_POLICY_OPTIONS) {
             snprintf(policy->option[policy->options].word,
                      sizeof policy->option[policy->options].word, "%.*s", COLLX_NAME_MAX - 1,
@@ -189,7 +189,7 @@ static void read_options(struct collx_yaml *yaml, struct fy_node *node, struct c
     }
 }
 
-static void read_order(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_order(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                        struct collx_rule *rule)
 {
     static const char *const words[] = {
@@ -213,28 +213,28 @@ static void read_order(struct collx_yaml *yaml, struct fy_node *node, struct col
         }
         collx_nearest_offer(&nearest, words[i]);
     }
-    collx_yaml_complain(yaml, collx_yaml_place(node, key), "'%.40s' is not an order%s", word,
+    collx_yaml_complain(yaml, collx_yaml_mark(node, key), "'%.40s' is not an order%s", word,
                         collx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
-static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                       struct collx_rule *rule)
 {
     enum { MATCH, ORDER, USE };
     static const char *const keys[] = {"match", "order", "use", NULL};
     struct collx_pair pair, use = {.value = NULL}, order = {.value = NULL};
-    struct collx_place place = collx_yaml_place(node, key);
+    struct collx_mark mark = collx_yaml_mark(node, key);
     bool has_use = false, has_order = false;
     void *state = NULL;
 
     *rule = any_rule;
-    rule->line = (uint32_t)place.line;
+    rule->line = (uint32_t)mark.line;
     if (!collx_yaml_is_mapping(yaml, node, key, "a rule", "keys: match, order and use"))
         return;
     while (collx_yaml_pair(yaml, node, &state, &pair)) {
-        switch (find_word(yaml, pair.place, pair.key, keys, "in a rule")) {
+        switch (find_word(yaml, pair.mark, pair.key, keys, "in a rule")) {
         case MATCH:
-            read_match(yaml, pair.value, pair.place, rule);
+            read_match(yaml, pair.value, pair.mark, rule);
             break;
         case ORDER:
             order = pair;
@@ -248,15 +248,15 @@ static void read_rule(struct collx_yaml *yaml, struct fy_node *node, struct coll
     }
     /* Last, for what may be said depends on the collectives. */
     if (has_order)
-        read_order(yaml, order.value, order.place, rule);
+        read_order(yaml, order.value, order.mark, rule);
     if (has_use)
-        collx_use_read(yaml, use.value, use.place, rule);
+        collx_use_read(yaml, use.value, use.mark, rule);
     else
-        collx_yaml_complain(yaml, place,
+        collx_yaml_complain(yaml, mark,
                             "this rule has no 'use'; say what runs, such as use: [shm, pmpi]");
 }
 
-static void read_rules(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+static void read_rules(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                        struct collx_policy *policy)
 {
     struct fy_node *item;
@@ -267,12 +267,12 @@ static void read_rules(struct collx_yaml *yaml, struct fy_node *node, struct col
     if (!collx_yaml_is_list(yaml, node, key, "rules", "a list, each beginning with '- '"))
         return;
     while ((item = collx_yaml_item(node, &state))) {
-        struct collx_place place = collx_yaml_place(item, key);
+        struct collx_mark mark = collx_yaml_mark(item, key);
         unsigned before = yaml->complaints;
         uint32_t at = policy->rules;
 
         if (at == COLLX_POLICY_RULES) {
-            collx_yaml_complain(yaml, place, "too many rules; a policy has at most %d",
+            collx_yaml_complain(yaml, mark, "too many rules; a policy has at most %d",
                                 COLLX_POLICY_RULES);
             return;
         }
@@ -282,7 +282,7 @@ static void read_rules(struct collx_yaml *yaml, struct fy_node *node, struct col
         if (yaml->complaints != before)
             continue;
         if (collx_rule_check(policy, at, good, why, sizeof why))
-            collx_yaml_complain(yaml, place, "%s", why);
+            collx_yaml_complain(yaml, mark, "%s", why);
         else
             good |= 1ull << at;
     }
@@ -296,7 +296,7 @@ static void read_root(struct collx_yaml *yaml, struct fy_node *root, struct coll
 {
     enum { VERSION, OPTIONS, RULES };
     static const char *const keys[] = {"version", "options", "rules", NULL};
-    struct collx_place top = {1, 1};
+    struct collx_mark top = {1, 1};
     struct collx_pair pair;
     bool seen[3] = {false};
     void *state = NULL;
@@ -304,16 +304,16 @@ static void read_root(struct collx_yaml *yaml, struct fy_node *root, struct coll
     if (!collx_yaml_is_mapping(yaml, root, top, "a policy", "keys: version, options and rules"))
         return;
     while (collx_yaml_pair(yaml, root, &state, &pair)) {
-        int key = find_word(yaml, pair.place, pair.key, keys, "in a policy");
+        int key = find_word(yaml, pair.mark, pair.key, keys, "in a policy");
 
         if (key >= 0)
             seen[key] = true;
         if (key == VERSION)
-            read_version(yaml, pair.value, pair.place);
+            read_version(yaml, pair.value, pair.mark);
         else if (key == OPTIONS)
-            read_options(yaml, pair.value, pair.place, policy);
+            read_options(yaml, pair.value, pair.mark, policy);
         else if (key == RULES)
-            read_rules(yaml, pair.value, pair.place, policy);
+            read_rules(yaml, pair.value, pair.mark, policy);
     }
     if (!seen[VERSION])
         collx_yaml_complain(yaml, top, "there is no version; begin with version: 1");

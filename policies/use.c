@@ -7,11 +7,11 @@
 
 /* What is written, before anybody knows whether there is such a thing. */
 struct wish {
-    struct collx_place place;
+    struct collx_mark mark;
     char name[COLLX_PATTERN_MAX];
     unsigned params;
     struct {
-        struct collx_place place;
+        struct collx_mark mark;
         char name[COLLX_PATTERN_MAX], value[COLLX_PATTERN_MAX];
     } param[COLLX_PARAMS_MAX];
 };
@@ -26,13 +26,13 @@ static void copy_trimmed(char to[COLLX_PATTERN_MAX], const char *from, const cha
     snprintf(to, COLLX_PATTERN_MAX, "%.*s", (int)(end - from), from);
 }
 
-static bool add_param(struct collx_yaml *yaml, struct wish *wish, struct collx_place place)
+static bool add_param(struct collx_yaml *yaml, struct wish *wish, struct collx_mark mark)
 {
     if (wish->params < COLLX_PARAMS_MAX) {
-        wish->param[wish->params].place = place;
+        wish->param[wish->params].mark = mark;
         return true;
     }
-    collx_yaml_complain(yaml, place, "too many parameters for %.40s; no algorithm has more than %d",
+    collx_yaml_complain(yaml, mark, "too many parameters for %.40s; no algorithm has more than %d",
                         wish->name, COLLX_PARAMS_MAX);
     return false;
 }
@@ -46,7 +46,7 @@ static bool parse_wish(struct collx_yaml *yaml, const char *text, struct wish *w
     if (!open && !close)
         return true;
     if (!open || !close || close < open || close[1]) {
-        collx_yaml_complain(yaml, wish->place,
+        collx_yaml_complain(yaml, wish->mark,
                             "'%.40s' is not right; parameters are written like nx(n=6)", text);
         return false;
     }
@@ -55,12 +55,12 @@ static bool parse_wish(struct collx_yaml *yaml, const char *text, struct wish *w
         const char *equals = memchr(at, '=', (size_t)(end - at));
 
         if (!equals) {
-            collx_yaml_complain(yaml, wish->place,
+            collx_yaml_complain(yaml, wish->mark,
                                 "'%.*s' is not right; parameters are written like nx(n=6)",
                                 (int)(end - at), at);
             return false;
         }
-        if (!add_param(yaml, wish, wish->place))
+        if (!add_param(yaml, wish, wish->mark))
             return false;
         copy_trimmed(wish->param[wish->params].name, at, equals);
         copy_trimmed(wish->param[wish->params++].value, equals + 1, end);
@@ -76,24 +76,24 @@ static bool read_wish(struct collx_yaml *yaml, struct fy_node *node, struct wish
 
     if (!collx_yaml_pair(yaml, node, &state, &pair)) {
         if (fy_node_mapping_is_empty(node)) /* else something was said of what is there */
-            collx_yaml_complain(yaml, wish->place,
+            collx_yaml_complain(yaml, wish->mark,
                                 "an entry has to name an algorithm, such as nx: { n: 6 }");
         return false;
     }
     snprintf(wish->name, sizeof wish->name, "%s", pair.key);
-    if (!collx_yaml_is_mapping(yaml, pair.value, pair.place, wish->name,
+    if (!collx_yaml_is_mapping(yaml, pair.value, pair.mark, wish->name,
                                "a name alone, or its parameters, such as nx: { n: 6 }"))
         return false;
     while (collx_yaml_pair(yaml, pair.value, &inner, &param)) {
-        if (!add_param(yaml, wish, param.place) ||
-            !collx_yaml_text(yaml, param.value, param.place, wish->param[wish->params].value,
+        if (!add_param(yaml, wish, param.mark) ||
+            !collx_yaml_text(yaml, param.value, param.mark, wish->param[wish->params].value,
                              sizeof wish->param[wish->params].value))
             return false;
         snprintf(wish->param[wish->params].name, sizeof param.key, "%s", param.key);
         wish->params++;
     }
     if (collx_yaml_pair(yaml, node, &state, &pair)) {
-        collx_yaml_complain(yaml, pair.place,
+        collx_yaml_complain(yaml, pair.mark,
                             "one algorithm an entry; begin a new one with '- ' or a comma");
         return false;
     }
@@ -112,7 +112,7 @@ static void say_unknown(struct collx_yaml *yaml, const struct wish *wish, uint32
             collx_nearest_offer(&nearest, collx_algorithms[i]->name);
     }
     collx_nearest_offer(&nearest, "pmpi");
-    collx_yaml_complain(yaml, wish->place, "'%.40s' %s%s", wish->name,
+    collx_yaml_complain(yaml, wish->mark, "'%.40s' %s%s", wish->name,
                         exists ? "does none of the collectives of this rule"
                                : "is not an algorithm",
                         collx_nearest_hint(&nearest, hint, sizeof hint));
@@ -150,7 +150,7 @@ static bool set_param(struct collx_yaml *yaml, const struct wish *wish, unsigned
 
     for (unsigned q = 0; q < p; q++)
         if (strcmp(wish->param[q].name, name) == 0) {
-            collx_yaml_complain(yaml, wish->param[p].place, "%s has '%s' twice; once is enough",
+            collx_yaml_complain(yaml, wish->param[p].mark, "%s has '%s' twice; once is enough",
                                 wish->name, name);
             return false;
         }
@@ -167,14 +167,14 @@ static bool set_param(struct collx_yaml *yaml, const struct wish *wish, unsigned
             known = true;
             if (parse_value(param, wish->param[p].value, &use->args[kind].value[i], why,
                             sizeof why)) {
-                collx_yaml_complain(yaml, wish->param[p].place, "%s of %s: %s", name, wish->name,
+                collx_yaml_complain(yaml, wish->param[p].mark, "%s of %s: %s", name, wish->name,
                                     why);
                 return false;
             }
         }
     }
     if (!known)
-        collx_yaml_complain(yaml, wish->param[p].place, "%s has no parameter '%.40s'%s", wish->name,
+        collx_yaml_complain(yaml, wish->param[p].mark, "%s has no parameter '%.40s'%s", wish->name,
                             name, collx_nearest_hint(&nearest, why, sizeof why));
     return known;
 }
@@ -208,19 +208,19 @@ static void add_use(struct collx_yaml *yaml, const struct wish *wish, const stru
                     struct collx_rule *rule)
 {
     if (rule->uses > 0 && strcmp(rule->use[rule->uses - 1].name, "pmpi") == 0) {
-        collx_yaml_complain(yaml, wish->place,
+        collx_yaml_complain(yaml, wish->mark,
                             "'%s' is never reached, for pmpi always runs; put it before pmpi",
                             wish->name);
         return;
     }
     for (uint32_t i = 0; i < rule->uses; i++)
         if (memcmp(&rule->use[i], use, sizeof *use) == 0) {
-            collx_yaml_complain(yaml, wish->place, "'%s' stands here twice; once is enough",
+            collx_yaml_complain(yaml, wish->mark, "'%s' stands here twice; once is enough",
                                 wish->name);
             return;
         }
     if (rule->uses == COLLX_POLICY_USES) {
-        collx_yaml_complain(yaml, wish->place, "too many algorithms; a rule has at most %d",
+        collx_yaml_complain(yaml, wish->mark, "too many algorithms; a rule has at most %d",
                             COLLX_POLICY_USES);
         return;
     }
@@ -229,8 +229,7 @@ static void add_use(struct collx_yaml *yaml, const struct wish *wish, const stru
 
 /* Whether a text is the first piece of what YAML has split at a comma; *split stays true until its
  * last piece has gone by. */
-static bool is_piece(struct collx_yaml *yaml, struct collx_place place, const char *text,
-                     bool *split)
+static bool is_piece(struct collx_yaml *yaml, struct collx_mark mark, const char *text, bool *split)
 {
     bool was = *split;
 
@@ -240,7 +239,7 @@ static bool is_piece(struct collx_yaml *yaml, struct collx_place place, const ch
     }
     if (!strchr(text, '(') || strchr(text, ')'))
         return false;
-    collx_yaml_complain(yaml, place,
+    collx_yaml_complain(yaml, mark,
                         "'%.40s' is cut off, for in YAML a comma separates entries; put quotes "
                         "around the whole, \"nx(n=6, mode=exchange)\", or write "
                         "nx: { n: 6, mode: exchange }",
@@ -249,7 +248,7 @@ static bool is_piece(struct collx_yaml *yaml, struct collx_place place, const ch
     return true;
 }
 
-void collx_use_read(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+void collx_use_read(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                     struct collx_rule *rule)
 {
     struct fy_node *item;
@@ -259,14 +258,14 @@ void collx_use_read(struct collx_yaml *yaml, struct fy_node *node, struct collx_
     char text[2 * COLLX_PATTERN_MAX];
 
     while ((item = collx_yaml_item(node, &state))) {
-        struct wish wish = {.place = collx_yaml_place(item, key)};
+        struct wish wish = {.mark = collx_yaml_mark(item, key)};
 
         any = true;
         if (fy_node_is_mapping(item)) {
             if (!read_wish(yaml, item, &wish))
                 continue;
         } else if (!collx_yaml_text(yaml, item, key, text, sizeof text) ||
-                   is_piece(yaml, wish.place, text, &split) || !parse_wish(yaml, text, &wish)) {
+                   is_piece(yaml, wish.mark, text, &split) || !parse_wish(yaml, text, &wish)) {
             continue;
         }
         if (resolve(yaml, &wish, rule->kinds, &use))

@@ -41,7 +41,7 @@ static void say(struct collx_yaml *yaml, const char *format, ...)
     yaml->report(yaml->ctx, message);
 }
 
-void collx_yaml_complain(struct collx_yaml *yaml, struct collx_place place, const char *format, ...)
+void collx_yaml_complain(struct collx_yaml *yaml, struct collx_mark mark, const char *format, ...)
 {
     char text[COLLX_WHY_MAX];
     va_list args;
@@ -55,7 +55,7 @@ void collx_yaml_complain(struct collx_yaml *yaml, struct collx_place place, cons
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    say(yaml, "%s:%d:%d: %s", yaml->path, place.line, place.column, text);
+    say(yaml, "%s:%d:%d: %s", yaml->path, mark.line, mark.column, text);
 }
 
 /* The whole file, and a 0 behind it.  0 and its length; or -errno or COLLX_EINVALID, which was
@@ -108,9 +108,9 @@ static int say_no_memory(struct collx_yaml *yaml)
     return -ENOMEM;
 }
 
-static void say_alias(struct collx_yaml *yaml, struct collx_place place)
+static void say_alias(struct collx_yaml *yaml, struct collx_mark mark)
 {
-    collx_yaml_complain(yaml, place,
+    collx_yaml_complain(yaml, mark,
                         "*name is an alias in YAML, which a policy cannot use; put quotes "
                         "around what begins with *");
 }
@@ -122,11 +122,11 @@ static int say_no_yaml(struct collx_yaml *yaml)
     struct fy_diag_error *error = fy_diag_errors_iterate(yaml->diag, &state);
 
     if (!error)
-        collx_yaml_complain(yaml, (struct collx_place){1, 1}, "this is not YAML");
+        collx_yaml_complain(yaml, (struct collx_mark){1, 1}, "this is not YAML");
     else if (strcmp(error->msg, "invalid alias detected") == 0) /* it stands behind a * alone */
-        say_alias(yaml, (struct collx_place){error->line, error->column - 1});
+        say_alias(yaml, (struct collx_mark){error->line, error->column - 1});
     else
-        collx_yaml_complain(yaml, (struct collx_place){error->line, error->column},
+        collx_yaml_complain(yaml, (struct collx_mark){error->line, error->column},
                             "this is not YAML: %s", error->msg);
     return COLLX_EINVALID;
 }
@@ -145,30 +145,30 @@ static bool is_tab_entry(const char *text)
  * then; whether the one seen here marks any does not matter, for a space does as well. */
 static int check_text(struct collx_yaml *yaml, size_t length)
 {
-    struct collx_place place = {1, 1};
+    struct collx_mark mark = {1, 1};
     const char *at = yaml->text;
-    bool mark = false;
+    bool explicit = false;
 
     for (size_t bytes; *at && (bytes = collx_utf8_length(at)); at += bytes) {
-        mark |= *at == '?' && (at[1] <= ' ' || at[1] > '~');
-        if (mark && *at == ':' && is_tab_entry(at + 1)) {
-            collx_yaml_complain(yaml, place, "behind this colon no tab can stand; write a space");
+        explicit |= *at == '?' && (at[1] <= ' ' || at[1] > '~');
+        if (explicit && *at == ':' && is_tab_entry(at + 1)) {
+            collx_yaml_complain(yaml, mark, "behind this colon no tab can stand; write a space");
             return COLLX_EINVALID;
         }
-        place.column++;
+        mark.column++;
         if (*at == '\n')
-            place = (struct collx_place){place.line + 1, 1};
+            mark = (struct collx_mark){mark.line + 1, 1};
     }
     if (at == yaml->text + length)
         return 0;
-    collx_yaml_complain(yaml, place, "this is not YAML: a byte of %#x; a policy is text in UTF-8",
+    collx_yaml_complain(yaml, mark, "this is not YAML: a byte of %#x; a policy is text in UTF-8",
                         (unsigned char)*at);
     return COLLX_EINVALID;
 }
 
 int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root)
 {
-    struct collx_place top = {1, 1};
+    struct collx_mark top = {1, 1};
     struct fy_diag_cfg quiet;
     size_t length;
     int error = read_file(yaml, &length);
@@ -221,7 +221,7 @@ void collx_yaml_finish(struct collx_yaml *yaml)
     free(yaml->text);
 }
 
-struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key)
+struct collx_mark collx_yaml_mark(struct fy_node *node, struct collx_mark key)
 {
     const struct fy_mark *mark = NULL;
     int sign = 0;
@@ -251,43 +251,43 @@ struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key
         }
         node = inner;
     }
-    return mark ? (struct collx_place){mark->line + 1, mark->column + 1 - sign} : key;
+    return mark ? (struct collx_mark){mark->line + 1, mark->column + 1 - sign} : key;
 }
 
 /* Whether it is one, which was said then. */
-static bool is_alias(struct collx_yaml *yaml, struct fy_node *node, struct collx_place place)
+static bool is_alias(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark mark)
 {
     if (!node || !fy_node_is_alias(node))
         return false;
-    say_alias(yaml, place);
+    say_alias(yaml, mark);
     return true;
 }
 
-bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                      char *text, size_t size)
 {
-    struct collx_place place = collx_yaml_place(node, key);
+    struct collx_mark mark = collx_yaml_mark(node, key);
     size_t length = 0;
     const char *scalar;
 
-    if (is_alias(yaml, node, place))
+    if (is_alias(yaml, node, mark))
         return false;
     if (node && !fy_node_is_scalar(node)) {
-        collx_yaml_complain(yaml, place, "one value has to stand here, not a list or keys");
+        collx_yaml_complain(yaml, mark, "one value has to stand here, not a list or keys");
         return false;
     }
     scalar = node ? fy_node_get_scalar(node, &length) : NULL;
     if (!scalar || length == 0) {
-        collx_yaml_complain(yaml, place, "nothing stands here; write a value or leave the key out");
+        collx_yaml_complain(yaml, mark, "nothing stands here; write a value or leave the key out");
         return false;
     }
     if (memchr(scalar, '\0', length)) {
-        collx_yaml_complain(yaml, place, "a character of number 0 cannot stand here");
+        collx_yaml_complain(yaml, mark, "a character of number 0 cannot stand here");
         return false;
     }
     if (length >= size) {
-        collx_yaml_complain(yaml, place, "'%.20s…' is too long; %zu characters are possible",
-                            scalar, size - 1);
+        collx_yaml_complain(yaml, mark, "'%.20s…' is too long; %zu characters are possible", scalar,
+                            size - 1);
         return false;
     }
     memcpy(text, scalar, length);
@@ -295,27 +295,27 @@ bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx
     return true;
 }
 
-bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                            const char *what, const char *form)
 {
-    struct collx_place place = collx_yaml_place(node, key);
+    struct collx_mark mark = collx_yaml_mark(node, key);
 
     if (node && fy_node_is_mapping(node))
         return true;
-    if (!is_alias(yaml, node, place))
-        collx_yaml_complain(yaml, place, "%s has to be %s", what, form);
+    if (!is_alias(yaml, node, mark))
+        collx_yaml_complain(yaml, mark, "%s has to be %s", what, form);
     return false;
 }
 
-bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                         const char *what, const char *form)
 {
-    struct collx_place place = collx_yaml_place(node, key);
+    struct collx_mark mark = collx_yaml_mark(node, key);
 
     if (node && fy_node_is_sequence(node))
         return true;
-    if (!is_alias(yaml, node, place))
-        collx_yaml_complain(yaml, place, "%s has to be %s", what, form);
+    if (!is_alias(yaml, node, mark))
+        collx_yaml_complain(yaml, mark, "%s has to be %s", what, form);
     return false;
 }
 
@@ -338,7 +338,7 @@ static bool is_repeated(struct fy_node *mapping, const struct fy_node_pair *pair
 bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **state,
                      struct collx_pair *pair)
 {
-    struct collx_place above = collx_yaml_place(mapping, (struct collx_place){1, 1});
+    struct collx_mark above = collx_yaml_mark(mapping, (struct collx_mark){1, 1});
     struct fy_node_pair *next;
 
     /* Ends where nothing more is told, so that a huge file does not take for ever. */
@@ -347,12 +347,12 @@ bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **st
         struct fy_node *key = fy_node_pair_key(next);
 
         pair->value = fy_node_pair_value(next);
-        pair->place = collx_yaml_place(key, above);
+        pair->mark = collx_yaml_mark(key, above);
         if (!collx_yaml_text(yaml, key, above, pair->key, sizeof pair->key))
             continue;
         if (!is_repeated(mapping, next, pair->key))
             return true;
-        collx_yaml_complain(yaml, pair->place, "'%.40s' stands here twice; once is enough",
+        collx_yaml_complain(yaml, pair->mark, "'%.40s' stands here twice; once is enough",
                             pair->key);
     }
     return false;

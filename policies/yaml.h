@@ -14,7 +14,7 @@ enum {
 };
 
 /* Counted from 1, as editors do; a column is a character. */
-struct collx_place {
+struct collx_mark {
     int line, column;
 };
 
@@ -32,7 +32,7 @@ struct collx_yaml {
 /* One pair of a mapping.  `value` may be NULL: nothing was written. */
 struct collx_pair {
     char key[COLLX_PATTERN_MAX];
-    struct collx_place place; /* of the key */
+    struct collx_mark mark; /* of the key */
     struct fy_node *value;
 };
 
@@ -42,21 +42,21 @@ int collx_yaml_load(struct collx_yaml *yaml, struct fy_node **root);
 void collx_yaml_finish(struct collx_yaml *yaml);
 
 /* "file:line:column: …" to report(). */
-void collx_yaml_complain(struct collx_yaml *yaml, struct collx_place place, const char *format, ...)
+void collx_yaml_complain(struct collx_yaml *yaml, struct collx_mark mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Where a node stands; `key` (of the pair that it belongs to) for one that nothing was written
  * for. */
-struct collx_place collx_yaml_place(struct fy_node *node, struct collx_place key);
+struct collx_mark collx_yaml_mark(struct fy_node *node, struct collx_mark key);
 
 /* The text of a scalar.  False if it is something else, is empty or too long; that was said. */
-bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_text(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                      char *text, size_t size);
 
 /* Whether a node is one; else "WHAT has to be FORM" was said. */
-bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_is_mapping(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                            const char *what, const char *form);
-bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+bool collx_yaml_is_list(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                         const char *what, const char *form);
 
 /* The next pair of a mapping; *state is NULL at first.  Keys that are no text, or stand there
@@ -68,7 +68,7 @@ bool collx_yaml_pair(struct collx_yaml *yaml, struct fy_node *mapping, void **st
 struct fy_node *collx_yaml_item(struct fy_node *list, void **state);
 
 /* Reads `use:` into a rule whose collectives are known. */
-void collx_use_read(struct collx_yaml *yaml, struct fy_node *node, struct collx_place key,
+void collx_use_read(struct collx_yaml *yaml, struct fy_node *node, struct collx_mark key,
                     struct collx_rule *rule);
 
 #endif

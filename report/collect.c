@@ -203,7 +203,7 @@ int collx_collect(struct collx_summary *summary, bool progress)
             break;
         if (result) {
             /* The symbols will want files, too. */
-            collx_trace_end(collector->files[heap[0]].trace);
+            collx_trace_done(collector->files[heap[0]].trace);
             heap[0] = heap[--count];
         }
         sink(collector->files, heap, count, 0);

@@ -114,7 +114,7 @@ static void print_row(FILE *out, const struct collx_summary *summary, const stru
 }
 
 static int print(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
-                 const struct collx_view *view)
+                 const struct collx_report_view *view)
 {
     unsigned by = view->by ? view->by : COLLX_BY_ALL;
     struct collx_row *rows;

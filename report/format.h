@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-struct collx_view {
+struct collx_report_view {
     unsigned by; /* 0: what suits the format */
     size_t top;  /* rows at most; 0: all */
     int width;   /* columns of the terminal */
@@ -18,7 +18,7 @@ struct collx_format {
     size_t top; /* what collx_view.top is unless somebody says it */
     /* 0 or -ENOMEM; errors of the stream are its own. */
     int (*print)(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
-                 const struct collx_view *view);
+                 const struct collx_report_view *view);
 };
 
 extern const struct collx_format collx_format_text, collx_format_csv, collx_format_json;

@@ -139,7 +139,7 @@ static json_t *pack_row(const struct collx_summary *summary, struct collx_symbol
 }
 
 static int print(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
-                 const struct collx_view *view)
+                 const struct collx_report_view *view)
 {
     unsigned by = view->by ? view->by : COLLX_BY_ALL;
     struct collx_row *rows;

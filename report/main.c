@@ -20,7 +20,7 @@ static const struct collx_format *const formats[] = {&collx_format_text, &collx_
 struct request {
     const char *words[2];
     const struct collx_format *format;
-    struct collx_view view;
+    struct collx_report_view view;
     bool top_given;
     struct collx_report_options options;
 };

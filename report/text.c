@@ -151,7 +151,7 @@ static void add_row(struct collx_table *table, const struct collx_summary *summa
 }
 
 static int print_rows(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
-                      const struct collx_view *view, unsigned by, const char *title)
+                      const struct collx_report_view *view, unsigned by, const char *title)
 {
     struct collx_table table = {0};
     struct collx_row *rows;
@@ -251,7 +251,7 @@ static int by_late(const void *a, const void *b)
 }
 
 static int print_ranks(FILE *out, const struct collx_summary *summary,
-                       const struct collx_view *view)
+                       const struct collx_report_view *view)
 {
     static const char *const titles[] = {"rank", "run", "in collectives", "share", "calls",
                                          "wait", "late"};
@@ -295,7 +295,7 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
 
 /* The communicators whose ranks share memory; nothing where none does. */
 static int print_shared(FILE *out, const struct collx_summary *summary,
-                        const struct collx_view *view)
+                        const struct collx_report_view *view)
 {
     static const char *const titles[] = {"memory of each", "ranks"};
     struct collx_table table = {0};
@@ -404,7 +404,7 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
 }
 
 static void print_problems(FILE *out, const struct collx_summary *summary,
-                           const struct collx_view *view)
+                           const struct collx_report_view *view)
 {
     uint32_t shown = summary->problems_count;
 
@@ -419,7 +419,7 @@ static void print_problems(FILE *out, const struct collx_summary *summary,
 }
 
 static int print(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
-                 const struct collx_view *view)
+                 const struct collx_report_view *view)
 {
     int error = 0;
 

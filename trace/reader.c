@@ -330,7 +330,7 @@ const struct collx_trace_record *collx_trace_next(struct collx_trace *trace, uin
     return NULL;
 }
 
-void collx_trace_end(struct collx_trace *trace)
+void collx_trace_done(struct collx_trace *trace)
 {
     if (trace->fd >= 0)
         close(trace->fd);
@@ -403,6 +403,6 @@ void collx_trace_close(struct collx_trace *trace)
     free(trace->modules);
     free(trace->routes);
     free(trace->path);
-    collx_trace_end(trace);
+    collx_trace_done(trace);
     free(trace);
 }

@@ -65,7 +65,7 @@ int collx_trace_open(struct collx_trace **trace, const char *path, char *why, si
 const struct collx_trace_record *collx_trace_next(struct collx_trace *trace, uint64_t *number);
 
 /* Nothing more is read from it: close its file.  All that was read stays. */
-void collx_trace_end(struct collx_trace *trace);
+void collx_trace_done(struct collx_trace *trace);
 
 /* The event that a completion belongs to, copied into *event; false if there is none. */
 bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_record *completion,
