@@ -7,6 +7,7 @@
 #include "pmpi/comm.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
+#include "pmpi/setup.h"
 #include "pmpi/trace.h"
 
 #include <errno.h>

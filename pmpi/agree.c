@@ -4,6 +4,7 @@
 #include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "pmpi/world.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -120,13 +121,14 @@ static int gather_any(struct collx_comm *comm, uint64_t *words, int count)
     uint64_t *own = calloc((size_t)comm->size * (size_t)count, sizeof *own);
     uint64_t *all = own ? own : reserve;
 
-    while (!own && atomic_flag_test_and_set(&is_taken))
+    /* Acquire, and release below: a turn comes after all of the one before. */
+    while (!own && atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire))
         sched_yield();
     int error = collx_agree_from_all(comm, words, all, (size_t)count * sizeof *words);
     for (int i = 0; !error && i < comm->size * count; i++)
         words[i % count] |= all[i];
     if (!own)
-        atomic_flag_clear(&is_taken);
+        atomic_flag_clear_explicit(&is_taken, memory_order_release);
     free(own);
     return error;
 }

@@ -5,8 +5,10 @@
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
 #include "pmpi/select.h"
+#include "pmpi/setup.h"
 #include "pmpi/trace.h"
 #include "pmpi/types.h"
+#include "pmpi/world.h"
 #include "trace/recorder.h"
 
 /* --- the entries: describe the call, find the communicator, go ------------------------------- */
@@ -251,7 +253,7 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
 
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    if (handle != MPI_COMM_NULL && (collx_world_up() || atomic_load(&collx_sessions))) {
+    if (handle != MPI_COMM_NULL && (collx_world_up() || collx_sessions_any())) {
         int error = pmpi.Comm_test_inter(handle, &inter);
         /* MPICH 5 returns success where a handler of the program's has been told. */
         if (error || inter < 0)

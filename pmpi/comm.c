@@ -6,7 +6,9 @@
 #include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
+#include "pmpi/setup.h"
 #include "pmpi/types.h"
+#include "pmpi/world.h"
 #include "trace/recorder.h"
 
 #include <pthread.h>
@@ -73,9 +75,10 @@ static void insert(struct collx_comm_table *table, uintptr_t handle, struct coll
 
     if (!atomic_load_explicit(&entry->handle, memory_order_relaxed))
         used++;
-    /* In this order: a reader that finds the handle finds its state. */
+    /* Relaxed, like what reads them (collx_comm_find): who uses the communicator has synchronised
+     * with who has made it, and so with this. */
     atomic_store_explicit(&entry->comm, comm, memory_order_relaxed);
-    atomic_store_explicit(&entry->handle, handle, memory_order_release);
+    atomic_store_explicit(&entry->handle, handle, memory_order_relaxed);
 }
 
 static void delete (struct collx_comm_table *table, uintptr_t handle)
@@ -103,6 +106,8 @@ static void delete (struct collx_comm_table *table, uintptr_t handle)
  * either. */
 enum { SPARE = 16 };
 static struct collx_comm spare[SPARE];
+/* Acquire where one is taken pairs with the release where it is given back: who had it before has
+ * done with it. */
 static atomic_bool spare_used[SPARE];
 
 /* Zeroed; NULL: there is none. */
@@ -111,7 +116,7 @@ static struct collx_comm *state_create(void)
     struct collx_comm *state = calloc(1, sizeof *state);
 
     for (int i = 0; !state && i < SPARE; i++)
-        if (!atomic_exchange(&spare_used[i], true)) {
+        if (!atomic_exchange_explicit(&spare_used[i], true, memory_order_acquire)) {
             state = &spare[i];
             memset(state, 0, sizeof *state);
         }
@@ -122,7 +127,7 @@ static void state_destroy(struct collx_comm *state)
 {
     free(state->identity);
     if (state >= spare && state < spare + SPARE)
-        atomic_store(&spare_used[state - spare], false);
+        atomic_store_explicit(&spare_used[state - spare], false, memory_order_release);
     else
         free(state);
 }
@@ -314,70 +319,6 @@ void collx_comm_label(struct collx_comm *comm)
     free(there);
 }
 
-bool collx_world_up(void)
-{
-    int initialized = 0, finalized = 0;
-
-    return !pmpi.Initialized(&initialized) && initialized && !pmpi.Finalized(&finalized) &&
-           !finalized;
-}
-
-int collx_world_rank(const struct collx_comm *comm)
-{
-    int rank = comm->rank;
-
-    if (collx_world_up())
-        pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-/* Its processes, as long as MPI_COMM_WORLD or a session can be used. */
-static MPI_Group world;
-static atomic_bool has_world;
-static atomic_bool has_one_thread;
-
-void collx_world_keep(void)
-{
-    int level;
-
-    if (!pmpi.Query_thread(&level))
-        atomic_store(&has_one_thread, level <= MPI_THREAD_FUNNELED);
-    if (!pmpi.Comm_group(MPI_COMM_WORLD, &world))
-        /* Release: a thread that sees it uses the group. */
-        atomic_store_explicit(&has_world, true, memory_order_release);
-}
-
-bool collx_world_has_one_thread(void)
-{
-    return atomic_load(&has_one_thread);
-}
-
-bool collx_world_has(const struct collx_comm *comm, int *there)
-{
-    enum { SOME = 64 };
-    MPI_Group group;
-    int from[SOME], to[SOME], done = 0;
-    bool all = true;
-
-    /* Acquire: pairs with the release in collx_world_keep(). */
-    if (!atomic_load_explicit(&has_world, memory_order_acquire) ||
-        pmpi.Comm_group(comm->comm, &group))
-        return false;
-    while (all && done < comm->size) {
-        int count = comm->size - done < SOME ? comm->size - done : SOME;
-        for (int i = 0; i < count; i++)
-            from[i] = done + i;
-        all = !pmpi.Group_translate_ranks(group, count, from, world, to);
-        for (int i = 0; i < count; i++)
-            all = all && to[i] != MPI_UNDEFINED;
-        if (there)
-            memcpy(&there[done], to, (size_t)count * sizeof to[0]);
-        done += count;
-    }
-    pmpi.Group_free(&group);
-    return all;
-}
-
 void collx_comms_retire(void)
 {
     pthread_mutex_lock(&lock);
@@ -391,8 +332,7 @@ void collx_comms_retire(void)
 void collx_comms_finish(void)
 {
     collx_self_finish();
-    if (atomic_exchange(&has_world, false))
-        pmpi.Group_free(&world);
+    collx_world_finish();
     /* The last session may take the keys with it.  A later one makes its own. */
     collx_layouts_finish();
     pthread_mutex_lock(&key_lock);

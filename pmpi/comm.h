@@ -185,17 +185,6 @@ void collx_comm_name(struct collx_comm *comm);
  * else nobody could tell which process "rank 1 of a communicator of 3 ranks" is. */
 void collx_comm_label(struct collx_comm *comm);
 
-/* This process's rank in MPI_COMM_WORLD; in `comm` where a program has no MPI_COMM_WORLD. */
-int collx_world_rank(const struct collx_comm *comm);
-
-/* MPI_COMM_WORLD has come up.  Local. */
-void collx_world_keep(void);
-
-/* Whether all ranks of `comm` are of this process's MPI_COMM_WORLD, also when that has ended; the
- * same on all of them.  Not if some have been started by MPI_Comm_spawn since, or have come by
- * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size].  Local. */
-bool collx_world_has(const struct collx_comm *comm, int *there);
-
 /* MPI_Finalize has deleted what hangs on MPI_COMM_SELF, and no session is open.  What calls
  * collectives from then on, as callbacks of MPI_COMM_WORLD do, has them from the MPI library.  Each
  * rank comes by here between the same two of its collectives.  Local. */
@@ -205,30 +194,4 @@ void collx_comms_retire(void);
 void collx_comms_finish(void);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);
-/* All that this process calls follows from its program alone: it has said that no more than one
- * thread will call MPI.  What threads have called before each other may be another way round in the
- * next run. */
-bool collx_world_has_one_thread(void);
-/* MPI_COMM_WORLD can be used: not before MPI_Init, not after MPI_Finalize, not with sessions alone.
- */
-bool collx_world_up(void);
-
-/* pmpi/setup.c: whether the communicator is due to be set up: any of its ranks says so, or, with
- * `met`, rank 0.  Collective.  It is what communicators pay for that are never set up, so it does
- * nothing else.  `met`: all its ranks are known to run under collx, since they have met there, and
- * need no patience: then a Bcast does, in a third of the time. */
-bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met);
-/* Agree with the other ranks on the routes of this communicator, and put them into its slots.
- * Collective.  Afterwards its slots are final, whatever happened. */
-void collx_comm_setup(struct collx_comm *comm);
-/* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
- * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
- * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,
- * where nobody traces it. */
-uint64_t collx_setup_begin(void);
-/* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
- * of nodes where they have windows (pmpi/rma.h).  Twice is once; in a child that the process
- * has forked it is nothing. */
-void collx_comm_teardown(struct collx_comm *comm);
-
 #endif

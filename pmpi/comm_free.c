@@ -16,6 +16,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
 #include "pmpi/kept.h"
+#include "pmpi/setup.h"
 #include "trace/recorder.h"
 
 #include <string.h>

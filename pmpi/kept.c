@@ -7,7 +7,8 @@
 #include "pmpi/lifetime.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
-#include "pmpi/setup.h"
+#include "pmpi/setup_state.h"
+#include "pmpi/world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,19 @@
 #include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/trace.h"
+#include "pmpi/world.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
-atomic_int collx_sessions;
+/* Those that are open.  Relaxed: what is done in one has been synchronised with its begin. */
+static atomic_int sessions;
+
+bool collx_sessions_any(void)
+{
+    return atomic_load_explicit(&sessions, memory_order_relaxed);
+}
 
 /* 0: none.  Relaxed: it orders nothing. */
 static _Atomic pid_t process;
@@ -44,7 +52,7 @@ static _Thread_local int own;
 /* MPI_COMM_WORLD may have come up past collx. */
 static bool is_open(void)
 {
-    return atomic_load(&collx_sessions) || world == OPEN || (world == UNSEEN && collx_world_up());
+    return collx_sessions_any() || world == OPEN || (world == UNSEEN && collx_world_up());
 }
 
 bool collx_is_open(void)
@@ -109,7 +117,7 @@ void collx_world_begun(void)
 void collx_session_begun(void)
 {
     pthread_mutex_lock(&lock);
-    atomic_fetch_add(&collx_sessions, 1);
+    atomic_fetch_add_explicit(&sessions, 1, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
 }
 
@@ -132,7 +140,7 @@ void collx_session_ending(void)
     collx_messages_end(true);
     pthread_mutex_lock(&lock);
     ending++;
-    atomic_fetch_sub(&collx_sessions, 1);
+    atomic_fetch_sub_explicit(&sessions, 1, memory_order_relaxed);
     if (!is_open())
         collx_comms_finish();
     pthread_mutex_unlock(&lock);

@@ -7,11 +7,10 @@
 #ifndef COLLX_LIFETIME_H
 #define COLLX_LIFETIME_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
-/* Sessions that are open. */
-extern atomic_int collx_sessions;
+/* A session is open.  Local. */
+bool collx_sessions_any(void);
 
 /* Whether MPI_COMM_WORLD, or a session, can be used, and is not about to end.  Local. */
 bool collx_is_open(void);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "pmpi/agree.h"
 #include "pmpi/lifetime.h"
+#include "pmpi/world.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -55,7 +56,8 @@ static int new_tag(void)
     pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
     pmpi.Comm_size(MPI_COMM_WORLD, &size);
     pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
-    const int64_t tag = rank + (int64_t)size * atomic_fetch_add(&tags, 1);
+    const int64_t tag =
+        rank + (int64_t)size * atomic_fetch_add_explicit(&tags, 1, memory_order_relaxed);
     return found && tag <= *most ? (int)tag : -1;
 }
 
@@ -72,7 +74,7 @@ static int share(struct collx_comm *comm)
     struct told told = {0};
     int *ear = malloc((size_t)comm->size * sizeof *ear);
     /* It ends with MPI_COMM_WORLD, and a session's communicator may not. */
-    bool can = ear && has_shared && collx_world_up() && !atomic_load(&collx_sessions) &&
+    bool can = ear && has_shared && collx_world_up() && !collx_sessions_any() &&
                collx_world_has(comm, ear);
 
     if (can && comm->rank == 0) {

@@ -1,6 +1,7 @@
 #include "pmpi/progress.h"
 
 #include "pmpi/comm.h"
+#include "pmpi/world.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -83,7 +83,7 @@ static void begin(struct opening *opening, struct told *told)
     /* A window lasts until MPI_COMM_WORLD ends, with which all end in the same order, if we hear of
      * that.  A session's communicator may go on after it, and MPI does not tell which one is a
      * session's. */
-    const bool lasts = collx_world_is_known() && !atomic_load(&collx_sessions);
+    const bool lasts = collx_world_is_known() && !collx_sessions_any();
     if (!lasts)
         snprintf(opening->why, opening->why_size,
                  "windows need MPI_COMM_WORLD, whose MPI_Init has not gone past collx, and that no "

@@ -7,6 +7,7 @@
 #include "hw/budget.h"
 #include "pmpi/kept.h"
 #include "pmpi/lifetime.h"
+#include "pmpi/world.h"
 
 #include <errno.h>
 #include <pthread.h>

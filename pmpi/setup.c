@@ -45,7 +45,7 @@
 #include "pmpi/rma.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
-#include "pmpi/setup.h"
+#include "pmpi/setup_state.h"
 #include "pmpi/trace.h"
 #include "pmpi/where.h"
 #include "trace/recorder.h"
@@ -479,7 +479,7 @@ uint64_t collx_setup_begin(void)
      * call all the same, so there is no further word for anything. */
     const uint64_t version = collx_policy_version();
     uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
-    words[0] |= atomic_load(&collx_sessions) ? SESSIONS : 0;
+    words[0] |= collx_sessions_any() ? SESSIONS : 0;
     words[0] |= collx_option_number(COLLX_OPTION_CHECK) ? SENDS : 0;
     words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;
     if (collx_agree_any(&world, words, 3) || words[1] & words[2])

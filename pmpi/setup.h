@@ -1,80 +1,28 @@
-/* One setup of a communicator, while it lasts, and what is said about it.  For pmpi/setup.c. */
-#ifndef COLLX_PMPI_SETUP_H
-#define COLLX_PMPI_SETUP_H
+/* Setting communicators up: see pmpi/setup.c. */
+#ifndef COLLX_SETUP_H
+#define COLLX_SETUP_H
 
 #include "pmpi/comm.h"
-#include "pmpi/segment.h"
-#include "pmpi/select.h"
-#include "pmpi/where.h"
-#include "policies/policy.h"
 
-#include <errno.h>
+/* MPI_COMM_WORLD has come up: agree on when communicators are set up: before their first call, or
+ * after a few of them.  A policy that demands rank order demands it of every call.  And rank 0's
+ * policy becomes everybody's.  Collective.  Returns a number for the job that no other has; 0,
+ * where nobody traces it. */
+uint64_t collx_setup_begin(void);
 
-/* A piece of work that the plan asks for: an algorithm with its parameters. */
-struct collx_wanted {
-    int algorithm; /* index into collx_algorithms */
-    struct collx_args args;
-    size_t offset, space; /* of its piece of the segment; no space: it has none */
-};
+/* Whether the communicator is due to be set up: any of its ranks says so, or, with `met`, rank 0.
+ * Collective.  It is what communicators pay for that are never set up, so it does nothing else.
+ * `met`: all its ranks are known to run under collx, since they have met there, and need no
+ * patience: then a Bcast does, in a third of the time. */
+bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met);
 
-enum { COLLX_WANTED = COLLX_CANDIDATES * COLLX_ROUTED * COLLX_CHOICES };
+/* Agree with the other ranks on the routes of this communicator, and put them into its slots.
+ * Collective.  Afterwards its slots are final, whatever happened. */
+void collx_comm_setup(struct collx_comm *comm);
 
-/* One setup, while it lasts. */
-struct collx_setup {
-    struct collx_comm *comm;
-    const struct collx_policy *policy;
-    struct collx_policy received;            /* from rank 0 */
-    struct collx_where *where;               /* [size] */
-    struct collx_place *places;              /* [size] */
-    struct collx_member *members;            /* [size], to work in */
-    int *node;                               /* [size] */
-    struct collx_segment_address *addresses; /* [size], of leaders */
-    struct collx_choice choice[COLLX_ROUTED][COLLX_CHOICES];
-    int count[COLLX_ROUTED];
-    struct collx_wanted wanted[COLLX_WANTED];
-    size_t wanted_count;
-    struct collx_refused refused;
-    uint64_t too_large; /* of those, what was refused for its memory */
-    bool has_told;      /* of the segments that it had: no more of those */
-};
-
-/* In `refused.algorithms`, beside bit i for collx_algorithms[i]: no memory for the choices
- * themselves. */
-#define COLLX_REFUSED_ALL ((uint64_t)1 << 63)
-
-/* setup_attach.c.  4, first half: the segment, of `size` bytes.  *failed: a negative errno where
- * this rank has none, or COLLX_EGONE where it would have one the next time.  Collective.  0 or an
- * MPI error. */
-int collx_setup_map(struct collx_setup *setup, size_t size, int *failed);
-/* 4, second half: what cannot be attached is refused, but for want of a segment only by all. */
-void collx_setup_attach(struct collx_setup *setup);
-/* 5, second half: what is attached everywhere is connected, and refused if that fails anywhere;
- * then *again.  Collective.  0 or an MPI error. */
-int collx_setup_connect(struct collx_setup *setup, bool *again);
-/* The opposite, of all that is attached; the segment stays. */
-void collx_setup_detach(struct collx_routes *routes);
-
-/* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
- * limit of ours is none that the system has. */
-enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
-#define COLLX_LIMIT_GONE ((uint64_t)1 << COLLX_LIMIT_ERRORS)
-
-/* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too
- * short for it; not where communicators are set up at once.  `calls`: so many come before. */
-void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls);
-
-/* Rank 0 says for all why there is no memory to share, of `size` bytes; `errors`: one bit or more
- * of the above.  A limit is reached again and again in a program that makes many communicators, and
- * is spoken of once. */
-void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uint64_t errors);
-
-/* Nothing was set up, as the ranks `what`.  The first reason is said, once. */
-void collx_setup_report_failed(const struct collx_comm *comm, const char *what);
-
-/* What the policy demands and nothing can do is not done in silence. */
-void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup);
-
-/* For COLLX_VERBOSE: which way the collectives go, how ranks wait, and the memory. */
-void collx_setup_explain(const struct collx_setup *setup);
+/* The opposite of collx_comm_setup: local and without an MPI call, but collective over the leaders
+ * of nodes where they have windows (pmpi/rma.h).  Twice is once; in a child that the process
+ * has forked it is nothing. */
+void collx_comm_teardown(struct collx_comm *comm);
 
 #endif

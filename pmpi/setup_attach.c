@@ -2,7 +2,7 @@
  * segment, what lies where in it, and the algorithms that are attached to it, connected, and
  * detached again.
  */
-#include "pmpi/setup.h"
+#include "pmpi/setup_state.h"
 
 #include "algorithms/crowd.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "hw/shm.h"
 #include "pmpi/policy.h"
-#include "pmpi/setup.h"
+#include "pmpi/setup_state.h"
 
 #include <errno.h>
 #include <stdio.h>

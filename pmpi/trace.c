@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "pmpi/calls.h"
 #include "pmpi/types.h"
+#include "pmpi/world.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ static void report_unwritten(const struct collx_trace_setup *setup, const char *
                setup->dir, why);
 }
 
-/* What all ranks have agreed on; 0: nothing yet. */
+/* What all ranks have agreed on; 0: nothing yet.  Relaxed: a number alone. */
 static _Atomic uint64_t agreed_job;
 
 static void open_recorder(void)
@@ -76,8 +77,8 @@ static void open_recorder(void)
     struct collx_trace_setup setup = {
         .dir = collx_option_text(COLLX_OPTION_TRACE),
         .limit = (uint64_t)collx_option_number(COLLX_OPTION_TRACE_LIMIT),
-        .job = atomic_load(&agreed_job),
-        .start_ns = atomic_load(&began_ns),
+        .job = atomic_load_explicit(&agreed_job, memory_order_relaxed),
+        .start_ns = atomic_load_explicit(&began_ns, memory_order_relaxed),
         .call_sites = (int)collx_option_number(COLLX_OPTION_TRACE_SITES),
         .world_rank = -1,
         .mpi = version,
@@ -107,7 +108,7 @@ static void open_recorder(void)
 void collx_trace_begin(uint64_t job)
 {
     if (job)
-        atomic_store(&agreed_job, job);
+        atomic_store_explicit(&agreed_job, job, memory_order_relaxed);
     if (*collx_option_text(COLLX_OPTION_TRACE))
         pthread_once(&once, open_recorder);
     /* After the end of all sessions MPI may begin again; and one's calls may have opened it. */
@@ -121,7 +122,8 @@ void collx_trace_began(uint64_t when_ns)
 {
     uint64_t none = 0;
 
-    atomic_compare_exchange_strong(&began_ns, &none, when_ns);
+    atomic_compare_exchange_strong_explicit(&began_ns, &none, when_ns, memory_order_relaxed,
+                                            memory_order_relaxed);
     if (recorder)
         recorder->reopen();
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "hw/shm.h"
+#include "pmpi/world.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -221,7 +221,8 @@ static void reopen_trace(void)
     if (__atomic_load_n(&state, __ATOMIC_RELAXED) != CLOSED)
         return;
     collx_trace_writer_resume(&writer);
-    __atomic_store_n(&state, RECORDING, __ATOMIC_RELAXED);
+    /* Release, as in open_trace(). */
+    __atomic_store_n(&state, RECORDING, __ATOMIC_RELEASE);
 }
 
 __attribute__((visibility("default"))) extern const struct collx_recorder collx_recorder;
