@@ -12,6 +12,18 @@ const char *collx_kind_name(unsigned kind)
     return kind < COLLX_KINDS ? names[kind] : NULL;
 }
 
+const char *collx_mpi_name(unsigned kind, unsigned form)
+{
+    static const char *const names[COLLX_KINDS][COLLX_FORMS] = {
+#define X(KIND, Name, Iname, word)                                                                 \
+    [COLLX_##KIND] = {"MPI_" #Name, "MPI_" #Iname, "MPI_" #Name "_init"},
+        COLLX_COLLECTIVES(X)
+#undef X
+    };
+
+    return kind < COLLX_KINDS && form < COLLX_FORMS ? names[kind][form] : "?";
+}
+
 const char *collx_op_name(unsigned op)
 {
     static const char *const names[] = {

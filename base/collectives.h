@@ -53,6 +53,9 @@ enum collx_form { COLLX_BLOCKING, COLLX_NONBLOCKING, COLLX_PERSISTENT, COLLX_FOR
 /* "barrier", "bcast", …; NULL for a kind that does not exist. */
 const char *collx_kind_name(unsigned kind);
 
+/* "MPI_Barrier", "MPI_Ibarrier", "MPI_Barrier_init"; "?" for what does not exist. */
+const char *collx_mpi_name(unsigned kind, unsigned form);
+
 /* The reduction operations that policies and traces can name.  Everything that a user made with
  * MPI_Op_create is USER.  X(OP, word) */
 #define COLLX_OPS(X)                                                                               \

@@ -5,7 +5,6 @@
 #include "hw/wires.h"
 
 #include "base/clock.h"
-#include "base/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>

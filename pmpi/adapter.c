@@ -74,7 +74,7 @@ static int session_init(uintptr_t info, uintptr_t handler, void *session)
 
     if (!error) {
         collx_session_begun();
-        collx_trace_began(collx_clock_ns());
+        collx_trace_set_start(collx_clock_ns());
     }
     return error;
 }

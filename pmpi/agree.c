@@ -62,12 +62,12 @@ static int finish(struct collx_comm *comm, MPI_Request *request)
 
 static bool is_done;
 
-void collx_agree_done(void)
+void collx_agree_world_met(void)
 {
     is_done = true;
 }
 
-bool collx_agree_is_done(const struct collx_comm *comm, int *there)
+bool collx_agree_has_met(const struct collx_comm *comm, int *there)
 {
     return is_done && collx_world_has(comm, there);
 }
@@ -78,7 +78,7 @@ bool collx_agree_is_done(const struct collx_comm *comm, int *there)
 static bool may_block(const struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
-    return collx_agree_is_done(comm, NULL);
+    return collx_agree_has_met(comm, NULL);
 #else
     (void)comm; /* waiting ranks would not let others have the CPU */
     return false;

@@ -13,11 +13,11 @@ enum { COLLX_AGREE_WORDS = 8 };
 
 /* All ranks of MPI_COMM_WORLD have agreed on something, in MPI_Init, and no session was open then
  * whose communicators may have been used before.  Said by all of them, or by none. */
-void collx_agree_done(void);
+void collx_agree_world_met(void);
 
 /* Whether all ranks of this communicator are known to have done so with each other; all say the
  * same.  Not of those of another job.  `there`: as of collx_world_has(). */
-bool collx_agree_is_done(const struct collx_comm *comm, int *there);
+bool collx_agree_has_met(const struct collx_comm *comm, int *there);
 
 /* `bytes` of each rank, in rank order. */
 int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes);

@@ -167,7 +167,7 @@ static bool ask(struct collx_comm *comm)
     const bool known = comm->may_be_long || comm->calls >= COLLX_WARMUP_AGAIN;
     const bool expected = comm->rank == 0 && known && collx_kept_expects(comm);
     /* Those whose key is known have met, which takes as long to find out as to ask. */
-    const bool met = comm->identity || collx_agree_is_done(comm, NULL);
+    const bool met = comm->identity || collx_agree_has_met(comm, NULL);
 
     if (met && !known)
         return false;
@@ -323,7 +323,7 @@ void collx_calls_begin(struct collx_comm *comm)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
         return;
     }
-    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_is_done(comm, NULL);
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up_barrier;

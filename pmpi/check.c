@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct collx_signature) == 24, "it travels as bytes");
-
 struct collx_comparison {
     struct collx_slot unchecked[COLLX_ROUTED]; /* what calls go to then */
     enum collx_kind kind;                      /* of the call that is compared */
@@ -30,12 +28,6 @@ struct collx_comparison {
 
 /* Different calls that a message tells apart, and ranks that it names of each. */
 enum { CALLS_SAID = 4, RANKS_SAID = 4 };
-
-static const char *const names[COLLX_KINDS] = {
-#define X(KIND, Name, Iname, word) [COLLX_##KIND] = "MPI_" #Name,
-    COLLX_COLLECTIVES(X)
-#undef X
-};
 
 /* Of the others all that is said is how long they are. */
 static const char *const elems[COLLX_ELEMS] = {
@@ -50,7 +42,7 @@ static void print_call(FILE *out, const struct collx_signature *call)
 {
     const unsigned long long bytes = call->bytes;
 
-    fputs(names[call->kind], out);
+    fputs(collx_mpi_name(call->kind, COLLX_BLOCKING), out);
     if (call->kind == COLLX_BCAST)
         fprintf(out, " of %llu bytes from rank %d", bytes, call->root);
     if (call->kind != COLLX_ALLREDUCE)
@@ -135,9 +127,9 @@ static void report_wait(struct collx_comm *comm, bool sends, struct collx_missin
     collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
                "stopped, or %s in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",
-               comm->rank, comm->label, collx_clock_seconds(waited_ns), names[check->kind],
-               collx_missing_text(missing), several ? "" : "s",
-               comm->rank ? ", which compares, and may wait for others" : "",
+               comm->rank, comm->label, collx_clock_seconds(waited_ns),
+               collx_mpi_name(check->kind, COLLX_BLOCKING), collx_missing_text(missing),
+               several ? "" : "s", comm->rank ? ", which compares, and may wait for others" : "",
                several ? "Have they" : "Has it", several ? "are they" : "is it", comm->label);
 }
 

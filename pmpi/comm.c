@@ -1,6 +1,5 @@
 #include "pmpi/comm.h"
 
-#include "base/log.h"
 #include "pmpi/calls.h"
 #include "pmpi/layouts.h"
 #include "pmpi/lifetime.h"
@@ -9,7 +8,6 @@
 #include "pmpi/setup.h"
 #include "pmpi/types.h"
 #include "pmpi/world.h"
-#include "trace/recorder.h"
 
 #include <pthread.h>
 #include <stdio.h>

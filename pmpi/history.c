@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    /* Of so many kinds, those that have been freed last. */
-    KINDS = 16,
+    /* Of so many kinds of communicators, those that have been freed last. */
+    PAST = 16,
     /* So many calls must be left to be worth taking over what there is: twice what they gain by. */
     WORTH = 64,
 };
@@ -19,15 +19,15 @@ struct past {
 };
 
 /* The latest last. */
-static struct past past[KINDS];
-static int kinds;
+static struct past past[PAST];
+static int past_count;
 /* The keys of those that have left something, the latest last. */
-static uint64_t left[COLLX_SPARES];
-static int left_count;
+static uint64_t reusable[COLLX_SPARES];
+static int reusable_count;
 
 static struct past *find(uint64_t key)
 {
-    for (int i = kinds - 1; i >= 0; i--)
+    for (int i = past_count - 1; i >= 0; i--)
         if (past[i].key == key)
             return &past[i];
     return NULL;
@@ -40,28 +40,28 @@ static struct past *find_or_add(uint64_t key)
 
     if (found)
         now = *found;
-    else if (kinds == KINDS)
+    else if (past_count == PAST)
         found = past;
     else
-        found = &past[kinds++];
-    memmove(found, found + 1, (size_t)(&past[kinds] - (found + 1)) * sizeof *found);
-    past[kinds - 1] = now;
-    return &past[kinds - 1];
+        found = &past[past_count++];
+    memmove(found, found + 1, (size_t)(&past[past_count] - (found + 1)) * sizeof *found);
+    past[past_count - 1] = now;
+    return &past[past_count - 1];
 }
 
-static int find_left(uint64_t key)
+static int find_reusable(uint64_t key)
 {
-    int i = left_count - 1;
+    int i = reusable_count - 1;
 
-    while (i >= 0 && left[i] != key)
+    while (i >= 0 && reusable[i] != key)
         i--;
     return i;
 }
 
-static void remove_left(int i)
+static void remove_reusable(int i)
 {
-    left_count--;
-    memmove(&left[i], &left[i + 1], (size_t)(left_count - i) * sizeof left[0]);
+    reusable_count--;
+    memmove(&reusable[i], &reusable[i + 1], (size_t)(reusable_count - i) * sizeof reusable[0]);
 }
 
 void collx_history_freed(uint64_t key, uint64_t calls, bool was_set_up, bool has_left)
@@ -73,18 +73,18 @@ void collx_history_freed(uint64_t key, uint64_t calls, bool was_set_up, bool has
         of->waited += calls;
     if (!has_left)
         return;
-    if (left_count == COLLX_SPARES)
-        remove_left(0);
-    left[left_count++] = key;
+    if (reusable_count == COLLX_SPARES)
+        remove_reusable(0);
+    reusable[reusable_count++] = key;
 }
 
 void collx_history_set_up(uint64_t key)
 {
     struct past *of = find(key);
-    const int i = find_left(key);
+    const int i = find_reusable(key);
 
     if (i >= 0)
-        remove_left(i);
+        remove_reusable(i);
     else if (of)
         of->waited = 0;
 }
@@ -93,10 +93,11 @@ bool collx_history_expects(uint64_t key, uint64_t calls, uint64_t usual)
 {
     const struct past *of = find(key);
 
-    return of && of->last >= calls + WORTH && (find_left(key) >= 0 || of->waited + calls >= usual);
+    return of && of->last >= calls + WORTH &&
+           (find_reusable(key) >= 0 || of->waited + calls >= usual);
 }
 
 bool collx_history_any(void)
 {
-    return kinds;
+    return past_count;
 }

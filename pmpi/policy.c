@@ -1,6 +1,5 @@
 #include "pmpi/policy.h"
 
-#include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/pmpi.h"

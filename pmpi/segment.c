@@ -207,7 +207,7 @@ void collx_segment_close(struct collx_comm *comm)
     comm->routes.segment_size = 0;
 }
 
-static void keep(const struct collx_spare *spare)
+void collx_segment_put_back(const struct collx_spare *spare)
 {
     struct collx_spare over;
 
@@ -233,7 +233,7 @@ void collx_segment_keep(struct collx_routes *routes, struct collx_kept *with)
     };
     routes->segment_size = 0;
     if (collx_spare_leave(&crowd->users))
-        keep(&spare);
+        collx_segment_put_back(&spare);
     else
         let_go(&spare);
 }
@@ -242,11 +242,6 @@ bool collx_segment_find(bool (*is)(const struct collx_spare *spare, const void *
                         const void *context, struct collx_spare *spare)
 {
     return collx_spares_find(&spares, is, context, spare);
-}
-
-void collx_segment_put_back(const struct collx_spare *spare)
-{
-    keep(spare);
 }
 
 void collx_segments_finish(void)

@@ -46,7 +46,6 @@
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/setup_state.h"
-#include "pmpi/trace.h"
 #include "pmpi/where.h"
 #include "trace/recorder.h"
 
@@ -487,7 +486,7 @@ uint64_t collx_setup_begin(void)
     /* A session's communicator may have been used before this call on some ranks, and after it on
      * others: then it must not make a difference. */
     if (!(words[0] & SESSIONS)) {
-        collx_agree_done();
+        collx_agree_world_met();
         collx_calls_warm_up((uint32_t)words[0] & ~(SENDS | TRACES));
     }
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */

@@ -6,9 +6,7 @@
 
 #include "algorithms/crowd.h"
 #include "base/hash.h"
-#include "hw/shm.h"
 #include "pmpi/agree.h"
-#include "pmpi/rma.h"
 
 #include <stdio.h>
 #include <stdlib.h>

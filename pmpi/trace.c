@@ -118,7 +118,7 @@ void collx_trace_begin(uint64_t job)
         recorder->adopt(job);
 }
 
-void collx_trace_began(uint64_t when_ns)
+void collx_trace_set_start(uint64_t when_ns)
 {
     uint64_t none = 0;
 
@@ -134,7 +134,7 @@ void collx_trace_began(uint64_t when_ns)
 static bool recording(uint64_t begin_ns)
 {
     if (!recorder) {
-        collx_trace_began(begin_ns);
+        collx_trace_set_start(begin_ns);
         collx_trace_begin(0);
     }
     return recorder;
@@ -223,8 +223,8 @@ static void introduce(struct collx_comm *comm)
                        });
 }
 
-uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm handle, bool refused,
-                            const void *caller)
+uint64_t collx_trace_add(struct collx_trace_event *event, MPI_Comm handle, bool refused,
+                         const void *caller)
 {
     int keep = errno;
 
@@ -301,6 +301,6 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
     };
     if (!error && !refused)
         describe(kind, call, &event);
-    collx_trace_record(&event, comm, refused, caller);
+    collx_trace_add(&event, comm, refused, caller);
     return error;
 }

@@ -1,5 +1,5 @@
 /* The trace: what the adapter tells the recorder.  Only a process with COLLX_TRACE set comes here,
- * but for collx_trace_begin, _began and _end, which do nothing in others that shows. */
+ * but for collx_trace_begin, _set_start and _end, which do nothing in others that shows. */
 #ifndef COLLX_PMPI_TRACE_H
 #define COLLX_PMPI_TRACE_H
 
@@ -16,7 +16,7 @@ void collx_trace_begin(uint64_t job);
 void collx_trace_end(void);
 /* The run began then, if nobody has said so before: a session has been opened, with or without
  * MPI_Init to come. */
-void collx_trace_began(uint64_t when_ns);
+void collx_trace_set_start(uint64_t when_ns);
 
 /* Carry out a routed collective and record it; `caller` is where it returns to. */
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller);
@@ -24,8 +24,8 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
 /* Record a collective that has just returned, with all of *event filled in but communicator,
  * sequence and call site.  `refused`: for its arguments.  Returns what recorder->complete() takes.
  */
-uint64_t collx_trace_record(struct collx_trace_event *event, MPI_Comm comm, bool refused,
-                            const void *caller);
+uint64_t collx_trace_add(struct collx_trace_event *event, MPI_Comm comm, bool refused,
+                         const void *caller);
 /* Bytes of `count` elements; 0 where the type is none. */
 uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type);
 /* A nonblocking collective is over. */

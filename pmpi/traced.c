@@ -193,7 +193,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
             event.bytes = bytes_;                                                                            \
             event.op = (uint8_t)collx_op_kind(op_);                                                          \
         }                                                                                                    \
-        uint64_t number = collx_trace_record(&event, comm, collx_call_is_refused(error), __builtin_return_address(0)); \
+        uint64_t number = collx_trace_add(&event, comm, collx_call_is_refused(error), __builtin_return_address(0)); \
         after;                                                                                               \
         return error;                                                                                        \
     }

@@ -1,5 +1,4 @@
 /* Who decides what, in words: for `collx policy explain` and COLLX_VERBOSE=1. */
-#include "base/error.h"
 #include "policies/match.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 /* Makes rows of what was collected, grouped as somebody wants to see them. */
 #include "report/collect.h"
 
-#include "base/error.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +10,6 @@ uint64_t collx_size_class_last(unsigned i)
     if (i == COLLX_SIZE_CLASSES - 1)
         return UINT64_MAX;
     return i ? 1ull << (3 * i) : 0;
-}
-
-const char *collx_mpi_name(unsigned kind, unsigned form)
-{
-    static const char *const names[COLLX_KINDS][COLLX_FORMS] = {
-#define X(KIND, Name, Iname, word)                                                                 \
-    [COLLX_##KIND] = {"MPI_" #Name, "MPI_" #Iname, "MPI_" #Name "_init"},
-        COLLX_COLLECTIVES(X)
-#undef X
-    };
-
-    return kind < COLLX_KINDS && form < COLLX_FORMS ? names[kind][form] : "?";
 }
 
 const char *collx_reason_name(unsigned reason)

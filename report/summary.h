@@ -114,8 +114,7 @@ void collx_rows_destroy(struct collx_row *rows, size_t count);
 /* Imbalance: time of the busiest rank by the mean over the ranks that made such calls. */
 double collx_row_imbalance(const struct collx_row *row);
 
-/* "MPI_Allreduce", "MPI_Iallreduce", "MPI_Allreduce_init". */
-const char *collx_mpi_name(unsigned kind, unsigned form);
+/* "policy", "not taken"; "?" for what does not exist. */
 const char *collx_reason_name(unsigned reason);
 
 void collx_summary_destroy(struct collx_summary *summary);
