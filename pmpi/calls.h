@@ -3,21 +3,26 @@
 #define COLLX_CALLS_H
 
 #include "pmpi/comm.h"
-
-/* Give a new communicator the slots that it starts with: all calls to the MPI library, until it
- * has shown that it is used. */
-void collx_calls_begin(struct collx_comm *comm);
-
-/* After how many calls a communicator is set up at the latest, if all its ranks are of this job; 0:
- * before its first one; COLLX_WARMUP_CALLS: as others are, by the number of its ranks.  All ranks
- * of the job say the same, before they make calls. */
-void collx_calls_warm_up(uint64_t calls);
+#include "pmpi/pmpi.h"
 
 /* All further calls go to the MPI library, for `reason` (enum collx_reason). */
 void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned reason);
 
 /* Hand the call to the MPI library; returns its error code. */
-int collx_call_mpi(enum collx_kind kind, const struct collx_call *call);
+static inline int collx_call_mpi(enum collx_kind kind, const struct collx_call *call)
+{
+    MPI_Comm comm = (MPI_Comm)call->comm;
+    MPI_Datatype type = (MPI_Datatype)call->datatype;
+    MPI_Op op = (MPI_Op)call->op;
+
+    if (kind == COLLX_BARRIER)
+        return pmpi.Barrier(comm);
+    if (kind == COLLX_BCAST)
+        return call->large ? pmpi.Bcast_c(call->rbuf, call->count, type, call->root, comm)
+                           : pmpi.Bcast(call->rbuf, (int)call->count, type, call->root, comm);
+    return call->large ? pmpi.Allreduce_c(call->sbuf, call->rbuf, call->count, type, op, comm)
+                       : pmpi.Allreduce(call->sbuf, call->rbuf, (int)call->count, type, op, comm);
+}
 
 /* Whether MPI refused a call, which returned `error`, for its arguments.  Then it may have been
  * made by one rank alone, and must not count where all count alike.  One that failed later does,

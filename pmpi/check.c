@@ -186,9 +186,10 @@ static int compare(struct collx_comm *comm, struct collx_signature *own, uint64_
     return comm->rank == 0 ? compare_all(comm, own, same) : exchange(comm, messages, 2);
 }
 
-static int run(enum collx_kind kind, struct collx_slot *slot, struct collx_call *call)
+static int run(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_comm *comm = slot->state;
+    const enum collx_kind kind = (enum collx_kind)(slot - comm->slot);
     struct collx_slot *unchecked = &comm->check->unchecked[kind];
     struct collx_signature own;
     uint64_t same;
@@ -208,22 +209,7 @@ static int run(enum collx_kind kind, struct collx_slot *slot, struct collx_call 
         return unchecked->run(unchecked, call);
     for (int each = 0; each < COLLX_ROUTED; each++)
         collx_calls_to_mpi(comm, (enum collx_kind)each, COLLX_REASON_SETUP_FAILED);
-    return comm->slot[kind].run(&comm->slot[kind], call);
-}
-
-static int run_barrier(struct collx_slot *slot, struct collx_call *call)
-{
-    return run(COLLX_BARRIER, slot, call);
-}
-
-static int run_bcast(struct collx_slot *slot, struct collx_call *call)
-{
-    return run(COLLX_BCAST, slot, call);
-}
-
-static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
-{
-    return run(COLLX_ALLREDUCE, slot, call);
+    return slot->run(slot, call);
 }
 
 /* NULL: there is no memory for it. */
@@ -244,11 +230,6 @@ static struct collx_comparison *create(const struct collx_comm *comm)
 
 void collx_check_install(struct collx_comm *comm)
 {
-    static int (*const checked[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
-        [COLLX_BARRIER] = run_barrier,
-        [COLLX_BCAST] = run_bcast,
-        [COLLX_ALLREDUCE] = run_allreduce,
-    };
     static bool said;
 
     if (comm->size == 1)
@@ -269,7 +250,7 @@ void collx_check_install(struct collx_comm *comm)
     comm->check->number = number;
     for (int kind = 0; kind < COLLX_ROUTED; kind++) {
         comm->check->unchecked[kind] = comm->slot[kind];
-        comm->slot[kind] = (struct collx_slot){.run = checked[kind], .state = comm};
+        comm->slot[kind] = (struct collx_slot){.run = run, .state = comm};
     }
 }
 

@@ -1,12 +1,12 @@
 #include "pmpi/comm.h"
 
-#include "pmpi/calls.h"
 #include "pmpi/layouts.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/messages.h"
 #include "pmpi/progress.h"
 #include "pmpi/setup.h"
 #include "pmpi/types.h"
+#include "pmpi/warmup.h"
 #include "pmpi/world.h"
 
 #include <pthread.h>
@@ -227,7 +227,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     pmpi.Comm_rank(comm, &state->rank);
     pmpi.Comm_test_inter(comm, &inter);
     state->inter = inter;
-    collx_calls_begin(state);
+    collx_warmup_begin(state);
 
     pthread_mutex_lock(&lock);
     bool added = publish();

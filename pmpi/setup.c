@@ -46,6 +46,7 @@
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/setup_state.h"
+#include "pmpi/warmup.h"
 #include "pmpi/where.h"
 #include "trace/recorder.h"
 
@@ -487,7 +488,7 @@ uint64_t collx_setup_begin(void)
      * others: then it must not make a difference. */
     if (!(words[0] & SESSIONS)) {
         collx_agree_world_met();
-        collx_calls_warm_up((uint32_t)words[0] & ~(SENDS | TRACES));
+        collx_warmup_set((uint32_t)words[0] & ~(SENDS | TRACES));
     }
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);

@@ -1,0 +1,205 @@
+/* A communicator on its way to having routes: its calls go to the MPI library and are counted,
+ * until a setup is worth it.  All ranks count alike, so all set it up at the end of the same call.
+ */
+#include "pmpi/warmup.h"
+
+#include "pmpi/agree.h"
+#include "pmpi/calls.h"
+#include "pmpi/kept.h"
+#include "pmpi/lifetime.h"
+#include "pmpi/progress.h"
+#include "pmpi/select.h"
+#include "pmpi/setup.h"
+#include "pmpi/types.h"
+#include "pmpi/world.h"
+#include "trace/recorder.h"
+
+/* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
+static uint64_t warm_up = COLLX_WARMUP_CALLS;
+
+void collx_warmup_set(uint64_t calls)
+{
+    warm_up = calls;
+}
+
+/* Bytes of a call, as far as they count; nobody else need come to the same. */
+static uint64_t bytes_of(const struct collx_call *call)
+{
+    /* Of a derived one MPI could be asked, by means that a setup makes: the calls have to do. */
+    const struct collx_datatype *type = collx_datatype_predefined((MPI_Datatype)call->datatype);
+    uint64_t bytes;
+
+    if (!type)
+        return 0;
+    if (__builtin_mul_overflow((uint64_t)call->count, (uint64_t)type->size, &bytes))
+        return COLLX_WARMUP_BYTES;
+    return bytes < COLLX_WARMUP_BYTES ? bytes : COLLX_WARMUP_BYTES;
+}
+
+/* Whether the communicator is due already, as one rank may know and others not; unless all know
+ * that none does.  Where calls take long it is, to this rank's job, and another one, which may not
+ * know, has to be told. */
+static bool ask(struct collx_comm *comm)
+{
+    const bool known = comm->may_be_long || comm->calls >= COLLX_WARMUP_AGAIN;
+    const bool expected = comm->rank == 0 && known && collx_kept_expects(comm);
+    /* Those whose key is known have met, which takes as long to find out as to ask. */
+    const bool met = comm->identity || collx_agree_has_met(comm, NULL);
+
+    if (met && !known)
+        return false;
+    return collx_comm_is_due(
+        comm, expected || comm->passed >= COLLX_WARMUP_BYTES || warm_up == COLLX_WARMUP_CROWD, met);
+}
+
+/* The communicator is due to be set up, or it is time to ask whether it is. */
+static __attribute__((noinline)) void meet(struct collx_comm *comm)
+{
+    bool due = comm->calls >= comm->due_at;
+
+    if (!due) {
+        const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
+        comm->meet_at = next < comm->due_at ? next : comm->due_at;
+        due = ask(comm);
+    }
+    if (due)
+        collx_comm_setup(comm);
+}
+
+/* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
+ * up, at the end of the same call. */
+static inline void count(struct collx_comm *comm, enum collx_kind kind,
+                         const struct collx_call *call)
+{
+    if (collx_call_is_wrong(comm, kind, call))
+        return;
+    const bool many = kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT;
+    comm->may_be_long |= many || kind == COLLX_BCAST;
+    if (many)
+        comm->passed += bytes_of(call);
+    if (__builtin_expect(++comm->calls >= comm->meet_at, 0))
+        meet(comm);
+}
+
+static inline __attribute__((always_inline)) int warm(enum collx_kind kind, struct collx_slot *slot,
+                                                      struct collx_call *call)
+{
+    struct collx_comm *comm = slot->state;
+
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    int error = collx_call_mpi(kind, call);
+    if (__builtin_expect(!error, 1) || !collx_call_is_refused(error))
+        count(comm, kind, call);
+    return error;
+}
+
+/* What takes asking MPI, for which there has to be a communicator of ours; where there is none the
+ * setup says so to all.  Of nothing MPI may well not look at the type. */
+static bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
+                       const struct collx_call *call)
+{
+    struct collx_signature signature;
+
+    return kind != COLLX_BARRIER && call->count && !collx_self_init(comm->comm) &&
+           !collx_select_sign(comm, kind, call, &signature);
+}
+
+/* Where not even the first calls may go to the MPI library. */
+static int set_up(struct collx_slot *slot, struct collx_call *call)
+{
+    struct collx_comm *comm = slot->state;
+    const enum collx_kind kind = (enum collx_kind)(slot - comm->slot);
+
+    /* One rank alone may have got it wrong, and would wait for the others here. */
+    if (collx_call_is_wrong(comm, kind, call) || is_refused(comm, kind, call)) {
+        call->route = 0;
+        call->reason = COLLX_REASON_BAD_ARGUMENT;
+        return collx_call_mpi(kind, call);
+    }
+    collx_comm_setup(comm);
+    return slot->run(slot, call);
+}
+
+/* A communicator that nobody knows is looked at before the call, then.  What is none, and not
+ * MPI_COMM_NULL, is reported as a wrong argument of MPI_Comm_test_inter; once is enough. */
+static int first_at_once(enum collx_kind kind, struct collx_call *call)
+{
+    MPI_Comm handle = (MPI_Comm)call->comm;
+    struct collx_comm *comm = &collx_comm_unknown;
+    int inter = -1;
+
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    if (handle != MPI_COMM_NULL && (collx_world_up() || collx_sessions_any())) {
+        int error = pmpi.Comm_test_inter(handle, &inter);
+        /* MPICH 5 returns success where a handler of the program's has been told. */
+        if (error || inter < 0)
+            return error;
+        comm = collx_comm_add(handle);
+    }
+    if (comm != &collx_comm_unknown)
+        return comm->slot[kind].run(&comm->slot[kind], call);
+    return collx_call_mpi(kind, call);
+}
+
+/* The first call on a communicator: only when MPI has found it good is it looked at, so that what
+ * is no communicator is reported by MPI, and calls before MPI_Init or after MPI_Finalize too. */
+static int first(struct collx_slot *slot, struct collx_call *call)
+{
+    const enum collx_kind kind = (enum collx_kind)(slot - collx_comm_unknown.slot);
+
+    if (__builtin_expect(!warm_up, 0))
+        return first_at_once(kind, call);
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    int error = collx_call_mpi(kind, call);
+    if (!collx_call_is_refused(error)) {
+        struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
+        if (comm != &collx_comm_unknown && !comm->inter)
+            count(comm, kind, call);
+    }
+    return error;
+}
+
+#define WARM(word, KIND)                                                                           \
+    static int warm_##word(struct collx_slot *slot, struct collx_call *call)                       \
+    {                                                                                              \
+        return warm(KIND, slot, call);                                                             \
+    }
+WARM(barrier, COLLX_BARRIER)
+WARM(bcast, COLLX_BCAST)
+WARM(allreduce, COLLX_ALLREDUCE)
+
+struct collx_comm collx_comm_unknown = {
+    .slot =
+        {
+            [COLLX_BARRIER] = {.run = first},
+            [COLLX_BCAST] = {.run = first},
+            [COLLX_ALLREDUCE] = {.run = first},
+        },
+};
+
+static uint64_t usual_calls(int ranks)
+{
+    const uint64_t calls = COLLX_WARMUP_CALLS / (((uint64_t)ranks + 1) / 2);
+
+    return calls < COLLX_WARMUP_EARLY ? COLLX_WARMUP_EARLY : calls;
+}
+
+void collx_warmup_begin(struct collx_comm *comm)
+{
+    if (comm->inter) {
+        for (int kind = 0; kind < COLLX_ROUTED; kind++)
+            collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
+        return;
+    }
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
+    comm->due_at = usual ? usual_calls(comm->size) : warm_up;
+    comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
+    comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up;
+    comm->slot[COLLX_BCAST].run = comm->due_at ? warm_bcast : set_up;
+    comm->slot[COLLX_ALLREDUCE].run = comm->due_at ? warm_allreduce : set_up;
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        comm->slot[kind].state = comm;
+}

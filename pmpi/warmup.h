@@ -1,0 +1,16 @@
+/* When communicators are set up: see pmpi/warmup.c. */
+#ifndef COLLX_WARMUP_H
+#define COLLX_WARMUP_H
+
+#include "pmpi/comm.h"
+
+/* Give a new communicator the slots that it starts with: all calls to the MPI library, until it
+ * has shown that it is used. */
+void collx_warmup_begin(struct collx_comm *comm);
+
+/* After how many calls a communicator is set up at the latest, if all its ranks are of this job; 0:
+ * before its first one; COLLX_WARMUP_CALLS: as others are, by the number of its ranks.  All ranks
+ * of the job say the same, before they make calls. */
+void collx_warmup_set(uint64_t calls);
+
+#endif
