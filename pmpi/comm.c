@@ -16,17 +16,20 @@
 
 enum { DELETED = 1 };
 
+/* The first table, which takes no memory: most programs need no other, and a rank that has none
+ * left still knows the few communicators that there are spare states for. */
+enum { FIRST_BITS = 6 };
 static struct {
     struct collx_comm_table table;
-    struct collx_comm_entry entry[2];
-} empty = {
-    .table = {.shift = 63, .mask = 1},
-    .entry = {{.comm = &collx_comm_unknown}, {.comm = &collx_comm_unknown}},
+    struct collx_comm_entry entry[1 << FIRST_BITS];
+} first = {
+    .table = {.shift = 64 - FIRST_BITS, .mask = (1u << FIRST_BITS) - 1},
+    .entry = {[0 ...(1 << FIRST_BITS) - 1] = {.comm = &collx_comm_unknown}},
 };
 _Static_assert(offsetof(struct collx_comm_table, entry) == sizeof(struct collx_comm_table),
-               "the entries of `empty` are where the table expects them");
+               "the entries of `first` are where the table expects them");
 
-struct collx_comm_table *_Atomic collx_comms = &empty.table;
+struct collx_comm_table *_Atomic collx_comms = &first.table;
 
 /* Guards writing to the table.  Never held across a call into MPI: MPI may call deleted() while it
  * holds a lock of its own, which such a call would wait for. */
@@ -107,6 +110,7 @@ static struct collx_comm spare[SPARE];
 /* Acquire where one is taken pairs with the release where it is given back: who had it before has
  * done with it. */
 static atomic_bool spare_used[SPARE];
+_Static_assert(SPARE < 1 << FIRST_BITS, "they can be found without any memory");
 
 /* Zeroed; NULL: there is none. */
 static struct collx_comm *state_create(void)
@@ -135,9 +139,9 @@ static void state_destroy(struct collx_comm *state)
 static bool publish(void)
 {
     struct collx_comm_table *old = atomic_load_explicit(&collx_comms, memory_order_relaxed);
-    unsigned bits = 6, live = 1;
+    unsigned bits = FIRST_BITS, live = 1;
 
-    if (old != &empty.table && 2 * (used + 1) <= old->mask)
+    if (2 * (used + 1) <= old->mask)
         return true;
     for (unsigned i = 0; i <= old->mask; i++)
         live += old->entry[i].handle > DELETED;

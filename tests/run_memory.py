@@ -135,6 +135,15 @@ def none_at_all(folder):
     check(len(job.said()) == 1, job.result.err)
 
 
+def no_block(folder):
+    """A rank on which not even the smallest thing can be remembered counts like the others."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    for rank in range(2):
+        job = Job(folder, "fill", 6, {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_BLOCK": rank})
+        check(not job.report.calls(route="shm"), "set up without memory")
+        check(len(job.said("no memory left")) == 1, job.result.err)
+
+
 def cycles(folder):
     """With room for one alone, each of many finds it: none that came before keeps any."""
     size = size_of(folder, None)
@@ -258,6 +267,7 @@ main([
     ("in a crowd it is sooner, where calls take long", crowd),
     ("used up, freed, used up again", used_up),
     ("none at all", none_at_all),
+    ("not even a small block, on one rank", no_block),
     ("1,000 communicators, one at a time", cycles),
     ("what a freed one had is used again", again),
     ("two kinds of communicators, one at a time", by_turns),

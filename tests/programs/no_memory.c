@@ -1,7 +1,10 @@
 /* On the rank that COLLX_TEST_NO_MEMORY names collx gets no large blocks of memory, and all others
- * do; or where a program counts down, one block not, of any size. To be preloaded. */
+ * do, on that of COLLX_TEST_NO_BLOCK none at all; or where a program counts down, one block not, of
+ * any size.  With COLLX_TEST_NO_FALLOCATE a kernel that cannot set memory aside.  To be preloaded.
+ */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +19,9 @@ static int is_for_collx(const void *caller)
     return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/libcollx-");
 }
 
-static int is_on_that_rank(void)
+static int is_on_that_rank(const char *variable)
 {
-    const char *rank = getenv("COLLX_TEST_NO_MEMORY"), *own = getenv("PMIX_RANK");
+    const char *rank = getenv(variable), *own = getenv("PMIX_RANK");
 
     own = own ? own : getenv("PMI_RANK");
     return rank && own && !strcmp(rank, own);
@@ -29,12 +32,26 @@ __attribute__((visibility("default"))) int no_memory_after = -1;
 
 __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
 {
-    if (no_memory_after < 0 && count * size < LARGE)
-        return __libc_calloc(count, size);
-    if (!is_for_collx(__builtin_return_address(0)))
-        return __libc_calloc(count, size);
-    if (no_memory_after >= 0 ? no_memory_after-- > 0 : !is_on_that_rank())
+    int missing = is_for_collx(__builtin_return_address(0));
+
+    if (missing && no_memory_after >= 0)
+        missing = no_memory_after-- == 0;
+    else if (missing)
+        missing = is_on_that_rank("COLLX_TEST_NO_BLOCK") ||
+                  (count * size >= LARGE && is_on_that_rank("COLLX_TEST_NO_MEMORY"));
+    if (!missing)
         return __libc_calloc(count, size);
     errno = ENOMEM;
     return NULL;
+}
+
+__attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    typedef int function(int, int, off_t, off_t);
+    function *real = (function *)dlsym(RTLD_NEXT, "fallocate64");
+
+    if (!getenv("COLLX_TEST_NO_FALLOCATE"))
+        return real(fd, mode, offset, length);
+    errno = EOPNOTSUPP;
+    return -1;
 }
