@@ -235,8 +235,12 @@ static uint64_t error_bit(int failed)
         return COLLX_LIMIT_GONE;
     if (!failed)
         return 0;
-    int bit = failed == -EDQUOT ? COLLX_LIMIT_NODE : -failed < COLLX_LIMIT_ERRORS ? -failed : EIO;
-    return (uint64_t)1 << bit;
+    if (failed == -EDQUOT)
+        return (uint64_t)1 << COLLX_LIMIT_NODE;
+    if (failed == -ESTALE)
+        return (uint64_t)1 << COLLX_LIMIT_STALE;
+    /* What else is beyond, as EOPNOTSUPP, says that the system does not do it. */
+    return (uint64_t)1 << (-failed < COLLX_LIMIT_ERRORS ? -failed : ENOSYS);
 }
 
 /* 5.  `errors`: of any rank. */

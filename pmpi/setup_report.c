@@ -34,8 +34,7 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
 {
     static bool node_said, comm_said, other_said;
     const int bit = __builtin_ctzll(errors);
-    /* Of the numbers without a bit of their own only this one comes from memory. */
-    const int error = bit == EIO ? ESTALE : bit;
+    const int error = bit == COLLX_LIMIT_STALE ? ESTALE : bit;
     const size_t kib = size / 1024;
 
     if (comm->rank != 0)

@@ -54,9 +54,15 @@ int collx_setup_connect(struct collx_setup *setup, bool *again);
 /* The opposite, of all that is attached; the segment stays. */
 void collx_setup_detach(struct collx_routes *routes);
 
-/* What kept a rank from the segment, one bit each: bit e for errno e, those beyond 62 are one.  A
- * limit of ours is none that the system has. */
-enum { COLLX_LIMIT_NODE = 0, COLLX_LIMIT_COMM = E2BIG, COLLX_LIMIT_ERRORS = 63 };
+/* What kept a rank from the segment, one bit each: bit e for errno e up to 62.  Two limits are
+ * ours, and no errors of the system; a segment that is another one than was told of, ESTALE, has
+ * the bit of an error that memory does not give. */
+enum {
+    COLLX_LIMIT_NODE = 0,
+    COLLX_LIMIT_COMM = E2BIG,
+    COLLX_LIMIT_STALE = ECHILD,
+    COLLX_LIMIT_ERRORS = 63,
+};
 #define COLLX_LIMIT_GONE ((uint64_t)1 << COLLX_LIMIT_ERRORS)
 
 /* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too

@@ -322,6 +322,14 @@ def no_memory_left(folder):
     said_once(result, "COLLX_MEMORY is used up")
 
 
+def not_supported(folder):
+    """What the kernel does not do is said by its name, though the ranks tell each other bits."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    env = {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_FALLOCATE": 1}
+    said_once(good(job("plain", env, with_collx=False)), "cannot share", "Function not implemented",
+              "memfd_create and fallocate")
+
+
 def no_memory_on_one(folder):
     library = build / "tests" / "programs" / "no_memory.so"
     for rank in 0, 1:
@@ -541,6 +549,7 @@ main([
     ("no communicator left", no_communicator_left),
     ("/dev/shm is full", full_shm),
     ("no memory left to share", no_memory_left),
+    ("a kernel that cannot set memory aside", not_supported),
     ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
