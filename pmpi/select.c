@@ -20,25 +20,25 @@
 #include <string.h>
 
 /* An algorithm of a communicator. */
-struct way {
+struct route {
     struct collx_slot *slot;
     bool (*takes)(const void *state, const struct collx_call *call);
-    uint8_t route;
+    uint8_t number; /* struct collx_call.route */
 };
 
 struct option {
     size_t last; /* bytes up to which this one holds */
     uint32_t ops;
     bool rank_order; /* is demanded, which the MPI library does not promise */
-    int ways;        /* asked one after the other until one takes the call */
-    struct way way[COLLX_CANDIDATES];
+    int routes;      /* asked one after the other until one takes the call */
+    struct route route[COLLX_CANDIDATES];
 };
 
 /* A call that went to an algorithm, and what follows from its datatype, operation and count. */
 struct past_call {
     uintptr_t datatype, op;
     int64_t count;
-    const struct way *way; /* NULL: there was none */
+    const struct route *route; /* NULL: there was none */
     size_t bytes, elem_bytes;
     collx_reduce_fn *reduce;
     enum collx_op op_kind;
@@ -67,19 +67,19 @@ static int pass_to_mpi(enum collx_kind kind, struct collx_call *call, unsigned r
     return collx_call_mpi(kind, call);
 }
 
-static inline bool is_taken(const struct way *way, const struct collx_call *call)
+static inline bool is_taken(const struct route *route, const struct collx_call *call)
 {
-    return !way->takes || way->takes(way->slot->state, call);
+    return !route->takes || route->takes(route->slot->state, call);
 }
 
-static inline int run_way(struct collx_selection *selection, const struct way *way,
-                          struct collx_call *call)
+static inline int run_route(struct collx_selection *selection, const struct route *route,
+                            struct collx_call *call)
 {
-    call->route = way->route;
+    call->route = route->number;
     call->reason = COLLX_REASON_POLICY;
     if (__builtin_expect(++selection->calls % PROGRESS_EVERY == 0, 0))
         collx_progress();
-    int error = way->slot->run(way->slot, call);
+    int error = route->slot->run(route->slot, call);
     /* What went wrong on the way was on a communicator of ours: now it is this one's. */
     if (__builtin_expect(error, 0))
         pmpi.Comm_call_errhandler((MPI_Comm)call->comm, error);
@@ -92,9 +92,9 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
 {
     static bool said;
 
-    for (int i = 1; i < option->ways; i++)
-        if (is_taken(&option->way[i], call))
-            return run_way(selection, &option->way[i], call);
+    for (int i = 1; i < option->routes; i++)
+        if (is_taken(&option->route[i], call))
+            return run_route(selection, &option->route[i], call);
     if (option->rank_order && selection->comm->rank == 0)
         collx_warn_once(&said,
                         "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
@@ -115,22 +115,22 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
     /* Ascending, and the last one has no end. */
     while (call->bytes > option->last || !(option->ops >> call->op_kind & 1))
         option++;
-    if (!option->ways)
+    if (!option->routes)
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
-    if (!is_taken(option->way, call))
+    if (!is_taken(option->route, call))
         return run_otherwise(selection, option, kind, call);
     if (lasting)
         selection->last = (struct past_call){
             .datatype = call->datatype,
             .op = call->op,
             .count = call->count,
-            .way = option->way,
+            .route = option->route,
             .bytes = call->bytes,
             .elem_bytes = call->elem_bytes,
             .reduce = call->reduce,
             .op_kind = call->op_kind,
         };
-    return run_way(selection, option->way, call);
+    return run_route(selection, option->route, call);
 }
 
 /* Whether the call is like the last one; then all is described.  What is at address 0 it is not:
@@ -139,7 +139,7 @@ static inline bool recall(const struct collx_selection *selection, struct collx_
 {
     const struct past_call *last = &selection->last;
 
-    if (call->datatype != last->datatype || call->count != last->count || !last->way ||
+    if (call->datatype != last->datatype || call->count != last->count || !last->route ||
         !call->rbuf || collx_gpu_has(call->rbuf))
         return false;
     call->contiguous = true;
@@ -239,7 +239,7 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
     if (is_out_of_bounds(selection->comm, COLLX_BCAST, call))
         return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
     if (recall(selection, call))
-        return run_way(selection, selection->last.way, call);
+        return run_route(selection, selection->last.route, call);
     return run_new_bcast(selection, call);
 }
 
@@ -312,7 +312,7 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
         return run_new_allreduce(selection, call);
     if (!find_operand(call, true))
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
-    return run_way(selection, selection->last.way, call);
+    return run_route(selection, selection->last.route, call);
 }
 
 bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
@@ -345,15 +345,15 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
     return true;
 }
 
-static void add_way(struct option *option, struct collx_comm *comm,
-                    const struct collx_candidate *candidate)
+static void add_route(struct option *option, struct collx_comm *comm,
+                      const struct collx_candidate *candidate)
 {
     for (int i = 0; i < comm->routes.attached_count; i++) {
         struct collx_attached *attached = &comm->routes.attached[i];
         if (attached->algorithm == candidate->algorithm &&
             !memcmp(&attached->args, candidate->args, sizeof attached->args))
-            option->way[option->ways++] =
-                (struct way){&attached->slot, attached->algorithm->takes, attached->route};
+            option->route[option->routes++] =
+                (struct route){&attached->slot, attached->algorithm->takes, attached->route};
     }
 }
 
@@ -380,7 +380,7 @@ int collx_select_prepare(struct collx_comm *comm, enum collx_kind kind,
         option->ops = choices[i].ops;
         option->rank_order = choices[i].rank_order;
         for (int c = 0; c < choices[i].candidates; c++)
-            add_way(option, comm, &choices[i].candidate[c]);
+            add_route(option, comm, &choices[i].candidate[c]);
     }
     comm->routes.selection[kind] = selection;
     return 0;
