@@ -15,7 +15,7 @@ static int collx_allreduce_nx_attach(struct collx_team *team, const struct collx
 static const struct collx_param params[] = {
     [N] = COLLX_NX_PARAM,
     [OVER] = COLLX_OVER_PARAM,
-    {NULL, NULL, 0, 0, 0, NULL},
+    {0},
 };
 
 const struct collx_algorithm collx_allreduce_nx = {

@@ -23,7 +23,7 @@ static const struct collx_param params[] = {
     [F_IN] = {"f_in", "children that a node waits for", COLLX_HSB_FAN, 2, 1 << 20, NULL},
     [F_OUT] = {"f_out", "children that a node releases", COLLX_HSB_FAN, 2, 1 << 20, NULL},
     [OVER] = COLLX_OVER_PARAM,
-    {NULL, NULL, 0, 0, 0, NULL},
+    {0},
 };
 
 const struct collx_algorithm collx_barrier_hsb = {

@@ -34,7 +34,7 @@ static const struct collx_param params[] = {
               "nodes, exchange two more where it is not a power of n",
               DISSEMINATION, DISSEMINATION, EXCHANGE, mode_words},
     [OVER] = COLLX_OVER_PARAM,
-    {NULL, NULL, 0, 0, 0, NULL},
+    {0},
 };
 
 const struct collx_algorithm collx_barrier_nx = {

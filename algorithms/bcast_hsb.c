@@ -18,7 +18,7 @@ static int collx_bcast_hsb_attach(struct collx_team *team, const struct collx_ar
 static const struct collx_param params[] = {
     [F_OUT] = {"f_out", "children that a node passes data on to", COLLX_HSB_FAN, 2, 1 << 20, NULL},
     [OVER] = COLLX_OVER_PARAM,
-    {NULL, NULL, 0, 0, 0, NULL},
+    {0},
 };
 
 const struct collx_algorithm collx_bcast_hsb = {

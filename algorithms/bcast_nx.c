@@ -17,7 +17,7 @@ static int collx_bcast_nx_attach(struct collx_team *team, const struct collx_arg
 static const struct collx_param params[] = {
     [N] = COLLX_NX_PARAM,
     [OVER] = COLLX_OVER_PARAM,
-    {NULL, NULL, 0, 0, 0, NULL},
+    {0},
 };
 
 const struct collx_algorithm collx_bcast_nx = {

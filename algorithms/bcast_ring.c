@@ -1,6 +1,40 @@
 #include "algorithms/bcast_ring.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined)
+{
+    const size_t lines = lined ? sizeof(struct collx_numbered) : 0;
+
+    return (slots + (size_t)ranks) * sizeof(struct collx_flag) + slots * (lines + bytes);
+}
+
+void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks, unsigned slots,
+                      unsigned bytes, bool lined)
+{
+    *ring = (struct collx_ring){.slots = slots,
+                                .bytes = bytes,
+                                .step = lined ? COLLX_SMALL_STEP : 1,
+                                .most = COLLX_LARGE_BYTES,
+                                .longest = COLLX_LARGE_BYTES,
+                                .last_root = -1};
+    collx_copier_init(&ring->copier);
+    ring->slot = memory;
+    ring->done = (struct collx_flag *)(ring->slot + slots);
+    ring->lines = lined ? (struct collx_numbered *)(ring->done + ranks) : NULL;
+    ring->data =
+        lined ? (unsigned char *)(ring->lines + slots) : (unsigned char *)(ring->done + ranks);
+    return ring->data + (size_t)slots * bytes;
+}
+
+void *collx_ring_clear(void *memory, int ranks, unsigned slots, unsigned bytes, bool lined)
+{
+    const size_t space = collx_ring_space(ranks, slots, bytes, lined);
+
+    memset(memory, 0, space - (size_t)slots * bytes);
+    return (char *)memory + space;
+}
 
 /* What a rank waits for, in words for a message. */
 struct waiting {

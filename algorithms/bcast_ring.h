@@ -104,42 +104,15 @@ struct collx_ring {
 };
 
 /* `lined`: for short messages; such as fit go in numbered lines. */
-static inline size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined)
-{
-    const size_t lines = lined ? sizeof(struct collx_numbered) : 0;
-
-    return (slots + (size_t)ranks) * sizeof(struct collx_flag) + slots * (lines + bytes);
-}
+size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined);
 
 /* `memory`: collx_ring_space() bytes, the same on all ranks, zeroed.  Returns what follows them. */
-static inline void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks,
-                                    unsigned slots, unsigned bytes, bool lined)
-{
-    *ring = (struct collx_ring){.slots = slots,
-                                .bytes = bytes,
-                                .step = lined ? COLLX_SMALL_STEP : 1,
-                                .most = COLLX_LARGE_BYTES,
-                                .longest = COLLX_LARGE_BYTES,
-                                .last_root = -1};
-    collx_copier_init(&ring->copier);
-    ring->slot = memory;
-    ring->done = (struct collx_flag *)(ring->slot + slots);
-    ring->lines = lined ? (struct collx_numbered *)(ring->done + ranks) : NULL;
-    ring->data =
-        lined ? (unsigned char *)(ring->lines + slots) : (unsigned char *)(ring->done + ranks);
-    return ring->data + (size_t)slots * bytes;
-}
+void *collx_ring_init(struct collx_ring *ring, void *memory, int ranks, unsigned slots,
+                      unsigned bytes, bool lined);
 
 /* Zero such memory, which may hold anything, but for what is copied in before anybody looks there.
  * Returns what follows it. */
-static inline void *collx_ring_clear(void *memory, int ranks, unsigned slots, unsigned bytes,
-                                     bool lined)
-{
-    const size_t space = collx_ring_space(ranks, slots, bytes, lined);
-
-    memset(memory, 0, space - (size_t)slots * bytes);
-    return (char *)memory + space;
-}
+void *collx_ring_clear(void *memory, int ranks, unsigned slots, unsigned bytes, bool lined);
 
 static inline unsigned collx_ring_slot(const struct collx_ring *ring, uint64_t place)
 {

@@ -75,7 +75,7 @@ static int combine_unpacked(struct collx_team *team, struct collx_call *call,
                             unsigned char *const *from, const char *own, size_t at, int64_t count,
                             unsigned char *result, char *const *room)
 {
-    const struct collx_mpi_ops *ops = team->ops;
+    const struct collx_lender_ops *ops = team->ops;
     const char *left = team->rank == 0 ? own : NULL;
     int error = 0;
 
@@ -115,7 +115,7 @@ static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
                           unsigned char *const *from, const char *own, int64_t count,
                           unsigned char *result)
 {
-    const struct collx_mpi_ops *ops = team->ops;
+    const struct collx_lender_ops *ops = team->ops;
     int64_t most = (int64_t)(BLOCK / call->elem_bytes), some;
     void *base[2] = {NULL, NULL};
     char *room[2] = {NULL, NULL};
@@ -161,7 +161,7 @@ int collx_combine(struct collx_team *team, struct collx_call *call, unsigned cha
 
 int collx_combine_alone(struct collx_team *team, struct collx_call *call)
 {
-    const struct collx_mpi_ops *ops = team->ops;
+    const struct collx_lender_ops *ops = team->ops;
 
     if (call->sbuf == call->rbuf || !call->bytes)
         return 0;

@@ -68,7 +68,7 @@ static inline int collx_crossroads_cross(struct collx_crossroads *crossroads)
     return crossroads->run(crossroads);
 }
 
-/* Leaders that send messages: as collx_mpi_ops.transfer, but that `rank` is a node, that at most
+/* Leaders that send messages: as collx_lender_ops.transfer, but that `rank` is a node, that at most
  * one goes to and comes from each, and that they may be changed.  0, or what run() returns. `what`:
  * the collective's name, for messages. */
 int collx_crossroads_transfer(struct collx_crossroads *crossroads, struct collx_message *messages,

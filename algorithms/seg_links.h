@@ -50,7 +50,7 @@ struct collx_seg_links {
 int collx_seg_links_open(struct collx_seg_links *links, const struct collx_leaders *leaders,
                          const struct collx_seg_ops *ops, char *why, size_t size);
 
-/* The same with a driver that is open, of collx_mpi_ops.segments. */
+/* The same with a driver that is open, of collx_lender_ops.segments. */
 void collx_seg_links_borrow(struct collx_seg_links *links, const struct collx_leaders *leaders,
                             const struct collx_seg_ops *ops, struct collx_net *net,
                             const struct collx_seg_caps *caps);

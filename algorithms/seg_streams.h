@@ -58,7 +58,7 @@ size_t collx_seg_streams_lay_out(struct collx_seg_streams *streams, struct collx
 int collx_seg_streams_connect(struct collx_seg_streams *streams,
                               const struct collx_seg_addresses *addresses, char *why, size_t size);
 
-/* As collx_mpi_ops.transfer, but that `rank` is a node, and that there is at most one message to
+/* As collx_lender_ops.transfer, but that `rank` is a node, and that there is at most one message to
  * and one from each.  What is sent has arrived when it returns, though nobody may have taken it
  * out. 0, or -ENOTCONN: a node is gone; then it cannot be used any more.  `what`: the collective's
  * name, for messages. */

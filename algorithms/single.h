@@ -154,7 +154,7 @@ void collx_single_open(struct collx_single *single, const void *send, const void
 const struct collx_view *collx_single_view(struct collx_single *single, int rank);
 
 /* 2.  `bytes` bytes from `address` of `owner`, which is in this call and keeps them as they are.
- * Returns 0, or collx_mpi_ops.no_memory where that was 0. */
+ * Returns 0, or collx_lender_ops.no_memory where that was 0. */
 int collx_single_read(struct collx_single *single, int owner, void *to, uint64_t address,
                       size_t bytes);
 

@@ -58,7 +58,7 @@ struct collx_args {
 
 enum { COLLX_MESSAGE_MAX = 1 << 30, COLLX_GATHER_MAX = 512 };
 
-/* One of those that collx_mpi_ops.transfer sends and receives. */
+/* One of those that collx_lender_ops.transfer sends and receives. */
 struct collx_message {
     int rank;     /* of the team, the other's; not the caller's own */
     bool sends;   /* data to that rank; else from it */
@@ -69,7 +69,7 @@ struct collx_message {
 /* What the MPI adapter (or whoever else runs algorithms: tests do it with forked processes) lends
  * to a team.  `ctx` is the lender's.  Unless said otherwise functions return 0 or an MPI error
  * code that run() passes on to its caller. */
-struct collx_mpi_ops {
+struct collx_lender_ops {
     /* What the names of collectives begin with for its users, for messages: "MPI_". */
     const char *prefix;
     /* Goes behind the question whether ranks that others wait for are in another call. */
@@ -136,7 +136,7 @@ struct collx_team {
     const struct collx_place *places;
     /* As in struct collx_facts; NULL: all are on one node.  For attach() and connect() alone. */
     const int *node;
-    const struct collx_mpi_ops *ops;
+    const struct collx_lender_ops *ops;
     void *ctx;
     /* How to wait; see algorithms/wait.h.  Known to all when everything is attached and connected,
      * not before. */

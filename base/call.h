@@ -45,7 +45,7 @@ enum collx_elem {
 typedef void collx_reduce_fn(const void *left, const void *right, void *result, size_t count);
 
 /* A call on its way through the slots.  MPI's own handles travel as machine words: whoever is not
- * the adapter hands them back to struct collx_mpi_ops and never looks inside.
+ * the adapter hands them back to struct collx_lender_ops and never looks inside.
  *
  * The first block is what the caller passed and is always there; the second is filled in by the
  * adapter's selecting slot and is valid in an algorithm's run(). */
@@ -62,11 +62,11 @@ struct collx_call {
     uint8_t reason;  /* out: enum collx_reason (trace/recorder.h) */
     bool contiguous; /* the buffer is `bytes` bytes in type-map order: no pack, no unpack */
     const struct collx_layout
-        *layout;             /* of elements that have gaps, NULL: use collx_mpi_ops.pack */
+        *layout;             /* of elements that have gaps, NULL: use collx_lender_ops.pack */
     enum collx_op op_kind;   /* of an Allreduce */
     size_t bytes;            /* size of the type signature, equal on all ranks */
     size_t elem_bytes;       /* size of one datatype element; bytes == count * elem_bytes */
-    collx_reduce_fn *reduce; /* kernel for this op and type, or NULL: use collx_mpi_ops.reduce */
+    collx_reduce_fn *reduce; /* kernel for this op and type, or NULL: use collx_lender_ops.reduce */
 };
 
 /* What a communicator does for one collective.  run() carries the call out and returns the MPI

@@ -84,7 +84,7 @@ static int transfer(void *ctx, const struct collx_message *messages, int count)
     return group->config.transfer(group->config.context, group->message, count);
 }
 
-const struct collx_mpi_ops collx_group_lent = {
+const struct collx_lender_ops collx_group_lent = {
     .prefix = "",
     .stall_advice = "",
     .progress = progress,

@@ -46,7 +46,7 @@ struct collx_group {
 };
 
 /* group/lend.c: what a group lends to its team; its ctx is the group. */
-extern const struct collx_mpi_ops collx_group_lent;
+extern const struct collx_lender_ops collx_group_lent;
 
 /* An operation of the caller's own: what call->op is. */
 struct collx_group_operation {

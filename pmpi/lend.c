@@ -164,7 +164,7 @@ static int segments(void *ctx, const char *name, const int *leader, int count, s
     return error;
 }
 
-const struct collx_mpi_ops collx_lent = {
+const struct collx_lender_ops collx_lent = {
     .prefix = "MPI_",
     .stall_advice = " (COLLX_CHECK=on compares what ranks call)",
     .progress = progress,

@@ -1,10 +1,10 @@
-/* What the adapter lends to algorithms: struct collx_mpi_ops over PMPI.  `ctx` is the
+/* What the adapter lends to algorithms: struct collx_lender_ops over PMPI.  `ctx` is the
  * struct collx_comm. */
 #ifndef COLLX_LEND_H
 #define COLLX_LEND_H
 
 #include "base/algorithm.h"
 
-extern const struct collx_mpi_ops collx_lent;
+extern const struct collx_lender_ops collx_lent;
 
 #endif

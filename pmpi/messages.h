@@ -21,7 +21,8 @@ void collx_messages_begin(void);
  * has one. */
 int collx_messages_open(struct collx_comm *comm);
 
-/* struct collx_mpi_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens them.
+/* struct collx_lender_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens
+ * them.
  */
 int collx_messages_listen(void *ctx, int messages);
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);

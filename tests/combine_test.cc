@@ -88,9 +88,9 @@ struct Combining {
     int askew;  /* bytes that operands and the result are off their alignment, by bits */
 };
 
-collx_mpi_ops ops_of_tests()
+collx_lender_ops ops_of_tests()
 {
-    collx_mpi_ops ops = {};
+    collx_lender_ops ops = {};
     ops.reduce = reduce;
     ops.pack = pack;
     ops.unpack = unpack;
@@ -101,7 +101,7 @@ collx_mpi_ops ops_of_tests()
 
 void check(const Combining &c)
 {
-    const collx_mpi_ops ops = ops_of_tests();
+    const collx_lender_ops ops = ops_of_tests();
     collx_team team = {};
     team.size = c.ranks;
     team.ops = &ops;
@@ -174,7 +174,7 @@ TEST(Combine, TakesFewCalls)
 
 TEST(Combine, SaysThatThereIsNoMemory)
 {
-    collx_mpi_ops ops = ops_of_tests();
+    collx_lender_ops ops = ops_of_tests();
     ops.elements = no_elements;
     collx_team team = {};
     team.size = 2;

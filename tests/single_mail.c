@@ -18,7 +18,8 @@ size_t mail_space(void)
 bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
 {
     static const struct collx_way ways[] = {COLLX_SEGMENT_WAYS, {.say = "this way"}, {.say = NULL}};
-    const struct collx_mpi_ops ops = {.prefix = "MPI_", .stall_advice = "", .progress = progress};
+    const struct collx_lender_ops ops = {
+        .prefix = "MPI_", .stall_advice = "", .progress = progress};
     struct collx_team team = {.rank = rank, .size = 2, .ops = &ops, .name = "a test"};
     unsigned char *data = malloc(bytes);
     struct collx_single single;

@@ -271,8 +271,8 @@ int transfer(void *ctx, const collx_message *messages, int count)
     }
 }
 
-const collx_mpi_ops ops = {"MPI_",   "",     progress, reduce,     pack,     unpack, 0,
-                           elements, gather, segments, listen_for, transfer, 99,     UNREACHABLE};
+const collx_lender_ops ops = {"MPI_", "",       progress,   reduce,   pack, unpack,     0, elements,
+                              gather, segments, listen_for, transfer, 99,   UNREACHABLE};
 
 /* What a run is made of, the same for all its ranks. */
 struct Run {

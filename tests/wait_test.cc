@@ -67,7 +67,7 @@ class Waiting : public testing::Test
     }
 
     cpu_set_t before;
-    collx_mpi_ops ops = {};
+    collx_lender_ops ops = {};
 };
 
 TEST_F(Waiting, PollsForRanksElsewhereIfTheOneBesideItWaitsToo)
