@@ -161,12 +161,69 @@ static int make_folder(const char *dir, char *why, size_t size)
     return error;
 }
 
+/* The names of a file: until its header is complete, so that readers never see half of one; then;
+ * and where another job has that one. */
+struct names {
+    char fresh[sizeof((struct collx_trace_writer *)NULL)->path];
+    char other[sizeof((struct collx_trace_writer *)NULL)->path];
+};
+
+static int choose_names(struct collx_trace_writer *writer, struct names *names, const char *dir,
+                        const struct collx_trace_header *header, char *why, size_t size)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "pid-%s-%u" COLLX_TRACE_SUFFIX, header->host, header->pid);
+    int length = snprintf(names->other, sizeof names->other, "%s/%s", dir, name);
+    if (header->world_rank >= 0)
+        snprintf(name, sizeof name, "rank-%06d" COLLX_TRACE_SUFFIX, header->world_rank);
+    snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
+    int hidden = snprintf(names->fresh, sizeof names->fresh, "%s/.%s.%s.%u", dir, name,
+                          header->host, header->pid);
+    if (length < (int)sizeof names->other && hidden < (int)sizeof names->fresh)
+        return 0;
+    snprintf(why, size, "the name of the trace folder is too long: %.64s…", dir);
+    return -ENAMETOOLONG;
+}
+
+/* The file, open, under its first name: with room for records, and its header. */
+static int fill(struct collx_trace_writer *writer, const struct collx_trace_header *header)
+{
+    struct stat status;
+
+    if (fstat(writer->fd, &status))
+        return -errno;
+    writer->device = status.st_dev;
+    writer->file = status.st_ino;
+    int error = grow(writer->fd, 0, COLLX_TRACE_HEADER);
+    if (error)
+        return error;
+    void *mapped =
+        mmap(NULL, COLLX_TRACE_HEADER, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
+    if (mapped == MAP_FAILED)
+        return -errno;
+    writer->header = mapped;
+    error = next_window(writer);
+    if (!error)
+        memcpy(writer->header, header, sizeof *header);
+    return error;
+}
+
+static void undo(struct collx_trace_writer *writer, const struct names *names)
+{
+    if (writer->window)
+        unmap_window(writer);
+    if (writer->header)
+        munmap(writer->header, COLLX_TRACE_HEADER);
+    writer->header = NULL;
+    unlink(names->fresh);
+    close(writer->fd);
+}
+
 int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, uint64_t limit,
                             const struct collx_trace_header *header, char *why, size_t size)
 {
-    char name[128], fresh[sizeof writer->path], other[sizeof writer->path];
-    struct stat status = {0};
-    int error = -ENAMETOOLONG;
+    struct names names;
 
     if (limit && limit < COLLX_TRACE_HEADER + COLLX_TRACE_RECORD) {
         snprintf(why, size,
@@ -175,26 +232,15 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
                  (unsigned long long)limit, COLLX_TRACE_HEADER + COLLX_TRACE_RECORD);
         return -EINVAL;
     }
-    int failed = make_folder(dir, why, size);
-    if (failed)
-        return failed;
-
-    snprintf(name, sizeof name, "pid-%s-%u" COLLX_TRACE_SUFFIX, header->host, header->pid);
-    int length = snprintf(other, sizeof other, "%s/%s", dir, name);
-    if (header->world_rank >= 0)
-        snprintf(name, sizeof name, "rank-%06d" COLLX_TRACE_SUFFIX, header->world_rank);
-    snprintf(writer->path, sizeof writer->path, "%s/%s", dir, name);
-    /* A file gets its name when its header is complete: readers never see half of one. */
-    int hidden =
-        snprintf(fresh, sizeof fresh, "%s/.%s.%s.%u", dir, name, header->host, header->pid);
-    if (length >= (int)sizeof other || hidden >= (int)sizeof fresh) {
-        snprintf(why, size, "the name of the trace folder is too long: %.64s…", dir);
+    int error = make_folder(dir, why, size);
+    if (!error)
+        error = choose_names(writer, &names, dir, header, why, size);
+    if (error)
         return error;
-    }
 
-    unlink(fresh);
+    unlink(names.fresh);
     writer->fd =
-        collx_fd_own(open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+        collx_fd_own(open(names.fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (writer->fd < 0) {
         error = -errno;
         snprintf(why, size, "cannot create %s: %s; set COLLX_TRACE to a folder that can be written",
@@ -204,34 +250,19 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     writer->limit = limit;
     writer->first = writer->next = writer->end = 0;
     writer->window = NULL;
-    writer->header = MAP_FAILED;
-    error = fstat(writer->fd, &status) ? -errno : grow(writer->fd, 0, COLLX_TRACE_HEADER);
-    writer->device = status.st_dev;
-    writer->file = status.st_ino;
+    writer->header = NULL;
+    error = fill(writer, header);
     if (!error) {
-        writer->header =
-            mmap(NULL, COLLX_TRACE_HEADER, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
-        error = writer->header == MAP_FAILED ? -errno : next_window(writer);
-    }
-    if (!error) {
-        memcpy(writer->header, header, sizeof *header);
         /* Just before the name is taken: another job may begin at this moment. */
         if (in_use(writer->path, header))
-            memcpy(writer->path, other, sizeof other);
-        error = rename(fresh, writer->path) ? -errno : 0;
+            memcpy(writer->path, names.other, sizeof names.other);
+        error = rename(names.fresh, writer->path) ? -errno : 0;
     }
-    if (!error)
-        return 0;
-
-    snprintf(why, size, "cannot write %s: %s; make room, or set COLLX_TRACE to another folder",
-             writer->path, strerror(-error));
-    if (writer->window)
-        unmap_window(writer);
-    if (writer->header != MAP_FAILED)
-        munmap(writer->header, COLLX_TRACE_HEADER);
-    writer->header = NULL;
-    unlink(fresh);
-    close(writer->fd);
+    if (error) {
+        snprintf(why, size, "cannot write %s: %s; make room, or set COLLX_TRACE to another folder",
+                 writer->path, strerror(-error));
+        undo(writer, &names);
+    }
     return error;
 }
 
