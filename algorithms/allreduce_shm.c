@@ -25,12 +25,13 @@
  *
  * Larger vectors go through shared memory (allreduce_pipe.c, allreduce_pair.c), on the way out past
  * the receivers' caches or not, or, where the kernel allows it, straight between the ranks' buffers
- * (allreduce_single.c); what is fastest the calls find out for each size (tuner.h).
+ * (allreduce_single.c); what is fastest the calls find out for each size (long_ways.h).
  */
 #include "algorithms/allreduce.h"
 
 #include "algorithms/allreduce_shares.h"
 #include "algorithms/combine.h"
+#include "algorithms/long_ways.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ struct allreduce {
     struct collx_allreduce_work work;
     struct collx_copier copier;
     struct collx_allreduce_pipe pipe;
-    struct collx_single single;
+    struct collx_long_ways ways;
 };
 
 /* What `rank` contributes, when it is there; `mine` is our own. */
@@ -174,11 +175,11 @@ static bool is_one(const struct allreduce *state, const struct collx_call *call)
 
 static int run_large(struct allreduce *state, struct collx_call *call)
 {
-    int error;
+    int error = 0;
 
-    if (call->bytes < collx_single_least(&state->single))
+    if (call->bytes < collx_long_ways_least(&state->ways))
         return collx_allreduce_pipe(&state->pipe, call);
-    switch (collx_single_begin(&state->single, call->bytes)) {
+    switch (collx_long_ways_begin(&state->ways, call->bytes)) {
     case COLLX_WAY_SEGMENT:
         error = collx_allreduce_pipe(&state->pipe, call);
         break;
@@ -188,12 +189,12 @@ static int run_large(struct allreduce *state, struct collx_call *call)
         collx_copy_out_past_end(&state->copier);
         break;
     case COLLX_WAY_SINGLE:
-        error = collx_allreduce_single(&state->single, call, &state->work, false);
+        error = collx_allreduce_single(&state->ways.single, call, &state->work, false);
         break;
-    default:
-        error = collx_allreduce_single(&state->single, call, &state->work, true);
+    case COLLX_WAY_SINGLE_OTHER:
+        error = collx_allreduce_single(&state->ways.single, call, &state->work, true);
     }
-    collx_single_end(&state->single);
+    collx_long_ways_end(&state->ways);
     return error;
 }
 
@@ -252,7 +253,7 @@ static size_t collx_allreduce_shm_space(const struct collx_facts *facts,
         return 0;
     return collx_shares_space(&plan, facts->ranks, facts->numa_nodes) +
            collx_allreduce_pipe_space(facts->ranks, facts->numa_nodes) +
-           collx_single_space(facts->ranks);
+           collx_long_ways_space(facts->ranks);
 }
 
 static void collx_allreduce_shm_clear(const struct collx_facts *facts,
@@ -264,7 +265,7 @@ static void collx_allreduce_shm_clear(const struct collx_facts *facts,
     memset(memory, 0, shares);
     void *behind =
         collx_allreduce_pipe_clear((char *)memory + shares, facts->ranks, facts->numa_nodes);
-    memset(behind, 0, collx_single_space(facts->ranks));
+    memset(behind, 0, collx_long_ways_space(facts->ranks));
 }
 
 static void collx_allreduce_shm_place(const struct collx_team *team, const struct collx_args *args,
@@ -295,8 +296,8 @@ static void collx_allreduce_shm_detach(void *state)
     free(allreduce);
 }
 
-static const struct collx_way ways[] = {COLLX_SEGMENT_WAYS, {.say = "by slices"}, {.say = NULL}};
-static const struct collx_way ways_of_two[] = {
+static const struct collx_way list[] = {COLLX_SEGMENT_WAYS, {.say = "by slices"}, {.say = NULL}};
+static const struct collx_way list_of_two[] = {
     COLLX_SEGMENT_WAYS,
     {.say = "by slices"},
     {.say = "whole"},
@@ -322,11 +323,12 @@ static int prepare(struct allreduce *state, const struct collx_groups_plan *plan
     state->small_bytes = collx_shares_most(team->size, agreed & COLLX_SHM_RETURNABLE);
     void *behind =
         collx_allreduce_pipe_init(&state->pipe, team, &state->work, &state->copier, agreed, rings);
-    collx_single_init(&state->single, team, rings, behind,
-                      &(struct collx_single_setup){.ways = team->size == 2 ? ways_of_two : ways,
-                                                   .name = "Allreduce",
-                                                   .wanted = args->value[SINGLE_COPY],
-                                                   .past = args->value[PAST_CACHES]});
+    collx_long_ways_init(
+        &state->ways, team, rings, behind,
+        &(struct collx_long_ways_setup){.list = team->size == 2 ? list_of_two : list,
+                                        .name = "Allreduce",
+                                        .wanted = args->value[SINGLE_COPY],
+                                        .past = args->value[PAST_CACHES]});
     return 0;
 }
 

@@ -27,6 +27,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct collx_piece collx_piece_slice(const struct collx_call *call, struct collx_piece whole,
                                      int rank, int size)

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 size_t collx_ring_space(int ranks, unsigned slots, unsigned bytes, bool lined)
 {

@@ -3,10 +3,12 @@
  * packages have such rings for each of these, where that is cheaper (bcast_groups.h).
  *
  * Long messages may leave the ring past the receivers' caches, or go without rings, where the
- * kernel allows it: bcast_single.c.  The calls find out for each size what is fastest (tuner.h).
+ * kernel allows it: bcast_single.c.  The calls find out for each size what is fastest
+ * (long_ways.h).
  */
 #include "algorithms/bcast.h"
 #include "algorithms/bcast_groups.h"
+#include "algorithms/long_ways.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +19,7 @@ struct bcast {
     struct collx_groups_plan plan;
     struct collx_ring small, large; /* flat */
     struct collx_grouped grouped;   /* or in groups */
-    struct collx_single single;
+    struct collx_long_ways ways;
 };
 
 /* What runs a call is compiled twice, `grouped` and not, so that being flat costs no look at what
@@ -49,11 +51,11 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, bool grouped,
 {
     int error = 0;
 
-    if (bytes < collx_single_least(&bcast->single)) {
+    if (bytes < collx_long_ways_least(&bcast->ways)) {
         pass(bcast, grouped, true, root, buf, bytes);
         return 0;
     }
-    switch (collx_single_begin(&bcast->single, bytes)) {
+    switch (collx_long_ways_begin(&bcast->ways, bytes)) {
     case COLLX_WAY_SEGMENT:
         pass(bcast, grouped, true, root, buf, bytes);
         break;
@@ -63,31 +65,31 @@ static __attribute__((noinline)) int run_long(struct bcast *bcast, bool grouped,
         collx_copy_out_past_end(copier_of_long(bcast));
         break;
     case COLLX_WAY_SINGLE:
-        error = collx_bcast_single(&bcast->single, root, buf, bytes, false);
+        error = collx_bcast_single(&bcast->ways.single, root, buf, bytes, false);
         break;
-    default:
-        error = collx_bcast_single(&bcast->single, root, buf, bytes, true);
+    case COLLX_WAY_SINGLE_OTHER:
+        error = collx_bcast_single(&bcast->ways.single, root, buf, bytes, true);
     }
-    collx_single_end(&bcast->single);
+    collx_long_ways_end(&bcast->ways);
     return error;
 }
 
 static int single_packed(void *state, int root, void *buf, size_t bytes)
 {
-    return collx_bcast_single(&((struct bcast *)state)->single, root, buf, bytes, false);
+    return collx_bcast_single(&((struct bcast *)state)->ways.single, root, buf, bytes, false);
 }
 
 static int single_packed_helped(void *state, int root, void *buf, size_t bytes)
 {
-    return collx_bcast_single(&((struct bcast *)state)->single, root, buf, bytes, true);
+    return collx_bcast_single(&((struct bcast *)state)->ways.single, root, buf, bytes, true);
 }
 
 /* Elements with gaps: through the ring chunk by chunk, else packed as a whole. */
 static int run_long_gapped(struct bcast *bcast, struct collx_call *call)
 {
-    const bool tuned = call->bytes >= collx_single_least(&bcast->single);
+    const bool tuned = call->bytes >= collx_long_ways_least(&bcast->ways);
     const unsigned way =
-        tuned ? collx_single_begin(&bcast->single, call->bytes) : COLLX_WAY_SEGMENT;
+        tuned ? collx_long_ways_begin(&bcast->ways, call->bytes) : COLLX_WAY_SEGMENT;
     int error;
 
     if (way == COLLX_WAY_SEGMENT || way == COLLX_WAY_PAST)
@@ -98,7 +100,7 @@ static int run_long_gapped(struct bcast *bcast, struct collx_call *call)
                                    way == COLLX_WAY_SINGLE ? single_packed : single_packed_helped,
                                    bcast);
     if (tuned)
-        collx_single_end(&bcast->single);
+        collx_long_ways_end(&bcast->ways);
     return error;
 }
 
@@ -184,7 +186,7 @@ static size_t collx_bcast_shm_space(const struct collx_facts *facts, const struc
             : COLLX_LINE +
                   collx_ring_space(facts->ranks, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true) +
                   collx_ring_space(facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
-    return rings + collx_single_space(facts->ranks);
+    return rings + collx_long_ways_space(facts->ranks);
 }
 
 static void collx_bcast_shm_clear(const struct collx_facts *facts, const struct collx_args *args,
@@ -201,7 +203,7 @@ static void collx_bcast_shm_clear(const struct collx_facts *facts, const struct 
                                    COLLX_SMALL_SLOT, true);
     void *behind =
         collx_ring_clear(large, facts->ranks, COLLX_LARGE_SLOTS, COLLX_LARGE_BYTES, false);
-    memset(behind, 0, collx_single_space(facts->ranks));
+    memset(behind, 0, collx_long_ways_space(facts->ranks));
 }
 
 static void collx_bcast_shm_place(const struct collx_team *team, const struct collx_args *args,
@@ -221,7 +223,7 @@ static bool collx_bcast_shm_takes(const void *state, const struct collx_call *ca
     return call->bytes <= INT_MAX;
 }
 
-static const struct collx_way ways[] = {
+static const struct collx_way list[] = {
     COLLX_SEGMENT_WAYS,
     {.say = "from the root's buffer", .uncrowded = true},
     {.say = "from the root's buffer, with help"},
@@ -262,11 +264,11 @@ static int prepare(struct bcast *bcast, const struct collx_args *args, void *mem
 
     if (!behind)
         return -ENOMEM;
-    collx_single_init(&bcast->single, bcast->team, memory, behind,
-                      &(struct collx_single_setup){.ways = ways,
-                                                   .name = "Bcast",
-                                                   .wanted = args->value[SINGLE_COPY],
-                                                   .past = args->value[PAST_CACHES]});
+    collx_long_ways_init(&bcast->ways, bcast->team, memory, behind,
+                         &(struct collx_long_ways_setup){.list = list,
+                                                         .name = "Bcast",
+                                                         .wanted = args->value[SINGLE_COPY],
+                                                         .past = args->value[PAST_CACHES]});
     return 0;
 }
 

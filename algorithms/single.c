@@ -2,27 +2,14 @@
 
 #include "algorithms/copy_ways.h"
 #include "hw/cma.h"
-#include "hw/shm.h"
 
+#include <string.h>
 #include <unistd.h>
 
-const char *const collx_single_words[] = {"auto", "never", "always", NULL};
-
-void collx_single_init(struct collx_single *single, struct collx_team *team, void *rings,
-                       void *memory, const struct collx_single_setup *setup)
+void collx_single_init(struct collx_single *single, struct collx_team *team, void *memory,
+                       const char *name)
 {
-    const bool always = setup->wanted == COLLX_SINGLE_ALWAYS || setup->past == COLLX_SINGLE_ALWAYS;
-
-    *single = (struct collx_single){.team = team,
-                                    .name = setup->name,
-                                    .pid = getpid(),
-                                    .wanted = setup->wanted,
-                                    .past = setup->past,
-                                    .rings = rings};
-    collx_meeting_init(&single->meeting, memory);
-    single->part = (struct collx_single_part *)((char *)memory + collx_meeting_space(team->size));
-    collx_tuner_init(&single->tuner, team, &single->meeting,
-                     always ? COLLX_SINGLE_LEAST : COLLX_SINGLE_TRIED, setup->ways, setup->name);
+    *single = (struct collx_single){.team = team, .part = memory, .name = name, .pid = getpid()};
 }
 
 void collx_single_open(struct collx_single *single, const void *send, const void *receive)
@@ -165,55 +152,4 @@ int collx_single_read(struct collx_single *single, int owner, void *to, uint64_t
     if (collx_cma_read((int)view->pid, to, address, bytes))
         ask(single, owner, to, address, bytes);
     return 0;
-}
-
-/* Whether every rank can read every other's memory: tried.  The same on all ranks. */
-static bool possible(struct collx_single *single)
-{
-    struct collx_team *team = single->team;
-    /* Each has a word that no other has; who reads it has reached the right process. */
-    const uint64_t own = (uint64_t)single->pid << 32 | (uint32_t)team->rank;
-    bool all = true;
-
-    collx_single_open(single, &own, NULL);
-    for (int i = 1; i < team->size; i++) {
-        int rank = (team->rank + i) % team->size;
-        const struct collx_view *view = collx_single_view(single, rank);
-        uint64_t word = 0;
-        if (collx_cma_read((int)view->pid, &word, view->send, sizeof word) ||
-            word != ((uint64_t)view->pid << 32 | (uint32_t)rank))
-            all = false;
-    }
-    collx_meet(team, &single->meeting, &all, sizeof all, single->name);
-    for (int rank = 0; rank < team->size; rank++)
-        all = all && *(const bool *)collx_meeting_word(&single->meeting, rank);
-    return all;
-}
-
-/* The ways to choose from. */
-static unsigned allowed(struct collx_single *single)
-{
-    const unsigned through = 1 << COLLX_WAY_SEGMENT, past = 1 << COLLX_WAY_PAST;
-    const bool can = single->wanted != COLLX_SINGLE_NEVER && possible(single);
-    unsigned copies = ~(through | past);
-
-    for (unsigned way = 0; single->team->crowded && single->tuner.way[way].say; way++)
-        if (single->tuner.way[way].uncrowded)
-            copies &= ~(1u << way);
-    if (can && single->wanted == COLLX_SINGLE_ALWAYS)
-        return copies;
-    if (single->past == COLLX_SINGLE_ALWAYS)
-        return past;
-    return through | (single->past == COLLX_SINGLE_NEVER ? 0 : past) | (can ? copies : 0);
-}
-
-unsigned collx_single_begin(struct collx_single *single, size_t bytes)
-{
-    if (__builtin_expect(!single->tried, 0)) {
-        /* What is timed must not be the first use of its memory. */
-        collx_shm_touch(single->rings, (size_t)((unsigned char *)single->part - single->rings));
-        single->tuner.allowed &= allowed(single);
-        single->tried = true;
-    }
-    return collx_tuner_begin(&single->tuner, bytes);
 }

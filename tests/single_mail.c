@@ -17,7 +17,6 @@ size_t mail_space(void)
 
 bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
 {
-    static const struct collx_way ways[] = {COLLX_SEGMENT_WAYS, {.say = "this way"}, {.say = NULL}};
     const struct collx_lender_ops ops = {
         .prefix = "MPI_", .stall_advice = "", .progress = progress};
     struct collx_team team = {.rank = rank, .size = 2, .ops = &ops, .name = "a test"};
@@ -28,9 +27,7 @@ bool mail_passes(int rank, void *memory, uint64_t letters, size_t bytes)
     if (!good)
         return false;
     memset(data, rank ? 0 : 77, bytes);
-    collx_single_init(
-        &single, &team, memory, memory,
-        &(struct collx_single_setup){.ways = ways, .name = "Bcast", .wanted = COLLX_SINGLE_ALWAYS});
+    collx_single_init(&single, &team, memory, "Bcast");
     single.letters = letters;
     if (rank == 1)
         atomic_store(&single.part[1].answer.value, letters);
