@@ -4,6 +4,7 @@
 #include "algorithms/combine.h"
 #include "algorithms/copy.h"
 #include "algorithms/mates.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +96,7 @@ static int run(struct collx_slot *slot, struct collx_call *call)
     for (int64_t first = 0; first < call->count; first += most) {
         const int64_t rest = call->count - first;
         int failed = run_chunk(state, call, first, rest < most ? rest : most);
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     return error;
 }

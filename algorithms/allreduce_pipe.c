@@ -24,6 +24,7 @@
 #include "algorithms/allreduce_pipe.h"
 
 #include "algorithms/combine.h"
+#include "base/error.h"
 #include "hw/place.h"
 
 #include <string.h>
@@ -250,7 +251,7 @@ int collx_allreduce_pipe(struct collx_allreduce_pipe *pipe, struct collx_call *c
     do {                                                                                           \
         failed = pipe->steps->step(pipe, call, chunk_of(call, chunk_count, index),                 \
                                    g + 1 + (uint64_t)(index));                                     \
-        error = error ? error : failed;                                                            \
+        error = collx_error_first(error, failed);                                                  \
     } while (0)
 
     STEP(copy_in, 0);

@@ -24,6 +24,7 @@
 #include "algorithms/allreduce.h"
 
 #include "algorithms/combine.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static int read_operands(const struct vectors *v, struct collx_piece piece)
         from[rank] = v->work->operand + (size_t)rank * v->work->bytes;
         int failed =
             collx_single_read(v->single, rank, from[rank], address ? address + offset : 0, bytes);
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     if (error)
         return error;
@@ -127,7 +128,7 @@ static int run_slices(const struct vectors *v)
         int failed = read_operands(v, piece_at(v, own, at));
         if (!failed)
             failed = combine(v, piece_at(v, own, at));
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     collx_single_step(single);
     for (int i = 1; i < team->size; i++) { /* 3 */
@@ -146,7 +147,7 @@ static int run_slices(const struct vectors *v)
         int failed =
             collx_single_read(single, rank, v->receive + offset, address ? address + offset : 0,
                               (size_t)slice.count * v->call->elem_bytes);
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     collx_single_step(single);
     collx_single_await_all(single); /* 4 */
@@ -165,7 +166,7 @@ static int run_whole(const struct vectors *v)
             collx_single_await_all(v->single);
         if (!failed)
             failed = combine(v, piece_at(v, all, at));
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     collx_single_await_all(v->single); /* 3 */
     return error;
@@ -192,7 +193,7 @@ int collx_allreduce_single(struct collx_single *single, struct collx_call *call,
     /* What cannot be packed is not there; the others hear of it. */
     v.send = v.receive = error ? NULL : packed;
     int failed = run(&v, whole);
-    error = error ? error : failed;
+    error = collx_error_first(error, failed);
     if (!error)
         error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
     free(packed);

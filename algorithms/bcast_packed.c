@@ -1,5 +1,7 @@
 #include "algorithms/bcast.h"
 
+#include "base/error.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ int collx_bcast_packed(struct collx_team *team, struct collx_call *call,
     if (error)
         memset(packed, 0, call->bytes);
     int passed = run_bytes(state, call->root, packed, call->bytes);
-    error = error ? error : passed;
+    error = collx_error_first(error, passed);
     if (!error && team->rank != call->root)
         error = team->ops->unpack(team->ctx, call, packed, call->rbuf, 0, call->count);
     if (packed != bounce)

@@ -1,5 +1,7 @@
 #include "algorithms/msg_runner.h"
 
+#include "base/error.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -39,7 +41,7 @@ int collx_msg_runner_run(struct collx_msg_runner *runner)
     /* To the end in any case: others are counting on our messages. */
     for (int i = 0; i < runner->rounds; i++) {
         int failed = team->ops->transfer(team->ctx, message, runner->round[i]);
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
         message += runner->round[i];
     }
     return error;

@@ -1,6 +1,7 @@
 #include "pmpi/messages.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "pmpi/agree.h"
 #include "pmpi/lifetime.h"
@@ -176,7 +177,7 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
             int done, failed = pmpi.Test(&comm->request[i], &done, MPI_STATUS_IGNORE);
             if (failed)
                 comm->request[i] = MPI_REQUEST_NULL;
-            error = error ? error : failed;
+            error = collx_error_first(error, failed);
         }
         while (open < count && comm->request[open] == MPI_REQUEST_NULL)
             open++;
@@ -213,7 +214,7 @@ int collx_messages_exchange(struct collx_comm *comm, const struct collx_message 
 
     for (int i = 0; i < count; i++) {
         int failed = post(comm, &messages[i], &comm->request[i]);
-        error = error ? error : failed;
+        error = collx_error_first(error, failed);
     }
     int failed = finish(comm, messages, count, patience);
     errno = keep;
