@@ -173,7 +173,7 @@ static bool publish(void)
 static void give_up(struct collx_comm *state)
 {
     collx_comm_teardown(state);
-    collx_messages_close(state);
+    collx_messages_close(&state->routes.messages);
 }
 
 void collx_comm_drop(struct collx_comm *state)

@@ -48,6 +48,16 @@ struct collx_attached {
 struct collx_selection; /* pmpi/select.c */
 struct collx_identity;  /* pmpi/kept.c */
 
+/* By what algorithms send messages: see pmpi/messages.h. */
+struct collx_messages {
+    bool open;
+    MPI_Comm comm;
+    int tag;  /* of those of one communicator */
+    int *ear; /* [size]: each rank's in `comm`; NULL: that is this communicator's own */
+    int requests;
+    MPI_Request *request; /* [requests], of the messages on their way */
+};
+
 /* What a setup makes: the ways that calls go.  When the communicator is freed the next one of the
  * same ranks may have it as it is (pmpi/kept.h). */
 struct collx_routes {
@@ -58,6 +68,7 @@ struct collx_routes {
     int attached_count;
     struct collx_attached *attached; /* [attached_count] */
     struct collx_selection *selection[COLLX_ROUTED];
+    struct collx_messages messages;
     void *segment; /* shared by the ranks of the node */
     size_t segment_size;
     uint64_t segment_layout; /* see pmpi/segment.h */
@@ -86,8 +97,8 @@ struct collx_comm {
      * elements, of which all ranks have as many; a Bcast may have other elements on each. */
     bool may_be_long;
 
-    struct collx_identity
-        *identity; /* of pmpi/kept.c; NULL: nobody has asked for it, or there is none */
+    /* Of pmpi/kept.c; NULL: nobody has asked for it, or there is none. */
+    struct collx_identity *identity;
 
     /* For the trace. */
     uint32_t traced; /* 1 + the recorder's number for it; 0: not told of it yet */
@@ -97,13 +108,7 @@ struct collx_comm {
 
     /* Since it was set up. */
     struct collx_routes routes;
-    int segment_fd;    /* of the leader, while the others open it; else 0 */
-    MPI_Comm messages; /* pmpi/messages.h */
-    bool has_messages;
-    int tag;  /* of those of this communicator */
-    int *ear; /* [size]: each rank's in `messages`; NULL: that is this communicator's own */
-    int requests;
-    MPI_Request *request;           /* [requests], of the messages on their way */
+    int segment_fd;                 /* of the leader, while the others open it; else 0 */
     struct collx_net *rma;          /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
     struct collx_comparison *check; /* pmpi/check.h; NULL: its calls are not compared */
     char name[MPI_MAX_OBJECT_NAME + 1]; /* as MPI knows it when it is set up */
@@ -194,4 +199,5 @@ void collx_comms_retire(void);
 void collx_comms_finish(void);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include "pmpi/agree.h"
 #include "pmpi/history.h"
 #include "pmpi/lifetime.h"
+#include "pmpi/messages.h"
 #include "pmpi/segment.h"
 #include "pmpi/select.h"
 #include "pmpi/setup_state.h"
@@ -81,7 +82,8 @@ static bool can_be_kept(const struct collx_comm *comm)
         if (routes->selection[kind] && comm->slot[kind].state != routes->selection[kind])
             return false;
     return routes->segment && routes->facts.nodes == 1 && !routes->names_differ &&
-           !comm->has_messages && !comm->rma && !collx_process_is_child();
+           (!routes->messages.open || routes->messages.ear) && !comm->rma &&
+           !collx_process_is_child();
 }
 
 /* Whether it was used enough for it to be worth asking MPI who its ranks are.  Of one that was not
@@ -124,6 +126,7 @@ void collx_kept_keep(struct collx_comm *comm)
 struct wanted {
     const struct collx_identity *identity;
     uint64_t crowd;
+    bool may_send; /* by what ends with MPI_COMM_WORLD: it does not outlive that */
 };
 
 static bool is_wanted(const struct collx_spare *spare, const void *context)
@@ -132,6 +135,7 @@ static bool is_wanted(const struct collx_spare *spare, const void *context)
     const struct collx_kept *kept = spare->with;
 
     return kept && kept->routes.crowd == wanted->crowd &&
+           (wanted->may_send || !kept->routes.messages.open) &&
            kept->identity->size == wanted->identity->size &&
            !memcmp(kept->identity, wanted->identity, identity_size(kept->identity->size));
 }
@@ -144,8 +148,10 @@ struct collx_kept *collx_kept_find(struct collx_comm *comm)
     if (collx_process_is_child() || !collx_segment_find(is_any, NULL, NULL))
         return NULL;
     const struct collx_identity *identity = identity_of(comm);
-    if (!identity ||
-        !collx_segment_find(is_wanted, &(struct wanted){identity, collx_crowd_own()}, &spare))
+    if (!identity)
+        return NULL;
+    const struct wanted wanted = {identity, collx_crowd_own(), collx_messages_can_share()};
+    if (!collx_segment_find(is_wanted, &wanted, &spare))
         return NULL;
     struct collx_kept *kept = spare.with;
     kept->spare = spare;
@@ -207,6 +213,7 @@ void collx_kept_close(struct collx_kept *kept)
     if (!kept)
         return;
     collx_setup_detach(&kept->routes);
+    collx_messages_close(&kept->routes.messages);
     free(kept->routes.team);
     free(kept->identity);
     free(kept);

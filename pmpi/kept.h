@@ -16,8 +16,8 @@
  *      that is the end of it when the communicator is freed, with the MPI library as well.
  *   4. Routes whose segment another communicator gets, or nobody, are closed.
  *
- * Kept are those alone that are memory of one node: links, windows and messages between nodes are
- * of a communicator, and TUC barriers are few.
+ * Kept are those of one node alone, with the messages that all communicators share: links, windows
+ * and messages of their own are of one communicator, and TUC barriers are few.
  */
 #ifndef COLLX_KEPT_H
 #define COLLX_KEPT_H

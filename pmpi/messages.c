@@ -62,6 +62,12 @@ static int new_tag(void)
     return found && tag <= *most ? (int)tag : -1;
 }
 
+bool collx_messages_can_share(void)
+{
+    /* It ends with MPI_COMM_WORLD, and a session's communicator may not. */
+    return has_shared && collx_world_up() && !collx_sessions_any();
+}
+
 /* What all ranks tell; all are combined by bitwise or. */
 struct told {
     uint64_t cannot;
@@ -69,14 +75,13 @@ struct told {
 };
 enum { TOLD_WORDS = sizeof(struct told) / sizeof(uint64_t) };
 
-/* Take part in the one of all, if all ranks can; else comm->ear stays NULL.  0 or an MPI error. */
-static int share(struct collx_comm *comm)
+/* Take part in the one of all, if all ranks can; else messages->ear stays NULL.  0 or an MPI error.
+ */
+static int share(struct collx_comm *comm, struct collx_messages *messages)
 {
     struct told told = {0};
     int *ear = malloc((size_t)comm->size * sizeof *ear);
-    /* It ends with MPI_COMM_WORLD, and a session's communicator may not. */
-    bool can = ear && has_shared && collx_world_up() && !collx_sessions_any() &&
-               collx_world_has(comm, ear);
+    bool can = ear && collx_messages_can_share() && collx_world_has(comm, ear);
 
     if (can && comm->rank == 0) {
         const int tag = new_tag();
@@ -89,50 +94,53 @@ static int share(struct collx_comm *comm)
         free(ear);
         return error;
     }
-    comm->messages = shared;
-    comm->tag = (int)told.tag;
-    comm->ear = ear;
+    messages->comm = shared;
+    messages->tag = (int)told.tag;
+    messages->ear = ear;
     return MPI_SUCCESS;
 }
 
 /* Make one for it alone: all ranks have it then, or none. */
-static int make_own(struct collx_comm *comm)
+static int make_own(struct collx_comm *comm, struct collx_messages *messages)
 {
-    int error = make_like(comm->comm, &comm->messages);
+    int error = make_like(comm->comm, &messages->comm);
     uint64_t failed = error != 0;
     const bool made = !error;
 
     error = collx_agree_any(comm, &failed, 1);
     error = error ? error : failed ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (error && made)
-        pmpi.Comm_free(&comm->messages);
-    comm->tag = 0;
+        pmpi.Comm_free(&messages->comm);
+    messages->tag = 0;
     return error;
 }
 
 int collx_messages_open(struct collx_comm *comm)
 {
-    if (comm->has_messages)
+    struct collx_messages *messages = &comm->routes.messages;
+
+    if (messages->open)
         return MPI_SUCCESS;
-    int error = share(comm);
-    if (!error && !comm->ear)
-        error = make_own(comm);
-    comm->has_messages = !error;
+    int error = share(comm, messages);
+    if (!error && !messages->ear)
+        error = make_own(comm, messages);
+    messages->open = !error;
     return error;
 }
 
-int collx_messages_listen(void *ctx, int messages)
+int collx_messages_listen(void *ctx, int count)
 {
     struct collx_comm *comm = ctx;
+    struct collx_messages *messages = &comm->routes.messages;
     int error = collx_messages_open(comm);
 
     /* Not in transfer(), where those that count on our messages would wait for ever. */
-    if (messages > comm->requests) {
-        MPI_Request *more = realloc(comm->request, (size_t)messages * sizeof(MPI_Request));
+    if (count > messages->requests) {
+        MPI_Request *more = realloc(messages->request, (size_t)count * sizeof(MPI_Request));
         if (!more)
             return MPI_ERR_NO_MEM;
-        comm->request = more;
-        comm->requests = messages;
+        messages->request = more;
+        messages->requests = count;
     }
     return error;
 }
@@ -157,9 +165,10 @@ static void find_missing(struct collx_comm *comm, const struct collx_message *me
     bool sends = true;
 
     for (int i = 0; i < count; i++)
-        sends = sends && (comm->request[i] == MPI_REQUEST_NULL || messages[i].sends);
+        sends =
+            sends && (comm->routes.messages.request[i] == MPI_REQUEST_NULL || messages[i].sends);
     for (int i = 0; i < count; i++)
-        if (comm->request[i] != MPI_REQUEST_NULL && messages[i].sends == sends)
+        if (comm->routes.messages.request[i] != MPI_REQUEST_NULL && messages[i].sends == sends)
             collx_missing_add(&missing, comm->routes.team, messages[i].rank);
     patience->report(comm, sends, &missing, waited_ns);
 }
@@ -174,12 +183,13 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
 
     for (unsigned round = 1;; round++) {
         for (int i = open; i < count; i++) {
-            int done, failed = pmpi.Test(&comm->request[i], &done, MPI_STATUS_IGNORE);
+            int done,
+                failed = pmpi.Test(&comm->routes.messages.request[i], &done, MPI_STATUS_IGNORE);
             if (failed)
-                comm->request[i] = MPI_REQUEST_NULL;
+                comm->routes.messages.request[i] = MPI_REQUEST_NULL;
             error = collx_error_first(error, failed);
         }
-        while (open < count && comm->request[open] == MPI_REQUEST_NULL)
+        while (open < count && comm->routes.messages.request[open] == MPI_REQUEST_NULL)
             open++;
         if (open == count)
             return error;
@@ -195,15 +205,16 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
     }
 }
 
-static int post(struct collx_comm *comm, const struct collx_message *message, MPI_Request *request)
+static int post(const struct collx_messages *by, const struct collx_message *message,
+                MPI_Request *request)
 {
-    const int rank = comm->ear ? comm->ear[message->rank] : message->rank;
+    const int rank = by->ear ? by->ear[message->rank] : message->rank;
 
     *request = MPI_REQUEST_NULL;
     if (message->sends)
-        return pmpi.Isend(message->data, (int)message->bytes, MPI_BYTE, rank, comm->tag,
-                          comm->messages, request);
-    return pmpi.Irecv(message->data, (int)message->bytes, MPI_BYTE, rank, comm->tag, comm->messages,
+        return pmpi.Isend(message->data, (int)message->bytes, MPI_BYTE, rank, by->tag, by->comm,
+                          request);
+    return pmpi.Irecv(message->data, (int)message->bytes, MPI_BYTE, rank, by->tag, by->comm,
                       request);
 }
 
@@ -213,7 +224,7 @@ int collx_messages_exchange(struct collx_comm *comm, const struct collx_message 
     int keep = errno, error = MPI_SUCCESS;
 
     for (int i = 0; i < count; i++) {
-        int failed = post(comm, &messages[i], &comm->request[i]);
+        int failed = post(&comm->routes.messages, &messages[i], &comm->routes.messages.request[i]);
         error = collx_error_first(error, failed);
     }
     int failed = finish(comm, messages, count, patience);
@@ -230,16 +241,13 @@ int collx_messages_transfer(void *ctx, const struct collx_message *messages, int
     return collx_messages_exchange(comm, messages, count, &patience);
 }
 
-void collx_messages_close(struct collx_comm *comm)
+void collx_messages_close(struct collx_messages *messages)
 {
-    if (comm->has_messages && !comm->ear && !ending)
-        pmpi.Comm_free(&comm->messages);
-    comm->has_messages = false;
-    free(comm->ear);
-    comm->ear = NULL;
-    free(comm->request);
-    comm->request = NULL;
-    comm->requests = 0;
+    if (messages->open && !messages->ear && !ending)
+        pmpi.Comm_free(&messages->comm);
+    free(messages->ear);
+    free(messages->request);
+    *messages = (struct collx_messages){.open = false};
 }
 
 void collx_messages_end(bool now)

@@ -17,14 +17,17 @@
 /* MPI_COMM_WORLD has come up: make that of all.  Collective.  Where it fails each gets its own. */
 void collx_messages_begin(void);
 
-/* Have one, in comm->messages, unless it is there.  Collective.  0; or an MPI error, and no rank
- * has one. */
+/* A new communicator may use that: it does not outlive it.  Local. */
+bool collx_messages_can_share(void);
+
+/* Have one, in comm->routes.messages, unless it is there.  Collective.  0; or an MPI error, and no
+ * rank has one. */
 int collx_messages_open(struct collx_comm *comm);
 
 /* struct collx_lender_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens
  * them.
  */
-int collx_messages_listen(void *ctx, int messages);
+int collx_messages_listen(void *ctx, int count);
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);
 
 /* Who waits longer than `ms` says so, once in a wait: it is a rank of `comm`, for those who are
@@ -38,8 +41,9 @@ struct collx_patience {
 int collx_messages_exchange(struct collx_comm *comm, const struct collx_message *messages,
                             int count, const struct collx_patience *patience);
 
-/* comm's communicator is being freed, by all its ranks.  May be called where there is none. */
-void collx_messages_close(struct collx_comm *comm);
+/* Their communicator is being freed, by all its ranks.  May be called where there are none; where
+ * they share the one of all it calls nothing of MPI. */
+void collx_messages_close(struct collx_messages *messages);
 
 /* This thread is about to end MPI, which frees by itself what is left; or has done so. */
 void collx_messages_end(bool ending);

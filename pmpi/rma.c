@@ -103,7 +103,8 @@ static int make_comm(struct collx_net *net, const struct collx_comm *comm, const
         return error;
     error = pmpi.Group_incl(all, count, leaders, &group);
     if (!error) {
-        error = pmpi.Comm_create_group(comm->messages, group, comm->tag, &net->comm);
+        error = pmpi.Comm_create_group(comm->routes.messages.comm, group, comm->routes.messages.tag,
+                                       &net->comm);
         pmpi.Group_free(&group);
     }
     pmpi.Group_free(&all);

@@ -12,6 +12,8 @@ program = build / "tests" / "programs" / f"kept-{mpi_name}"
 late = build / "tests" / "programs" / f"libmpi.so.late-to-return-{mpi_name}"
 TAKEN = "go the ways of one that has been freed"
 
+ORDERED = "version: 1\nrules:\n  - order: rank\n    use: [{}]\n"
+
 # As in the program; and after how many calls ranks ask each other, on communicators of which one may
 # know more than another, and on all.
 SET_UP_AFTER, MORE, ENOUGH = 4096, 44, 300
@@ -114,5 +116,8 @@ main([
     ("a rank is the last to have it again", at_once("last-to-come", [1], 3, {"LD_PRELOAD": f"{collx} {late}"})),
     ("calls that are compared", at_once("often", [0], env={"COLLX_CHECK": "on"})),
     ("several nodes", at_once("often", [0], 4, {"COLLX_NODE_SIZE": 2})),
-    ("messages, for what a demanded order may take", at_once("often", [0], 3, {}, "version: 1\nrules:\n  - order: rank\n    use: [shm]\n")),
+    ("messages, for what a demanded order may take", at_once(
+        "large-elements", [38], 3, {}, ORDERED.format("shm"))),
+    ("messages, for what neither of two takes", at_once(
+        "large-elements", [38], 3, {}, ORDERED.format("shm, nx"))),
 ])

@@ -271,6 +271,43 @@ static void often(void)
         life("often", 20);
 }
 
+enum { ELEMENT = 1500 };
+
+static void add_elements(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count * ELEMENT; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* Elements too large for shared memory go by messages, also of ranks that have them from others. */
+static void large_elements(void)
+{
+    static int data[ELEMENT], sum[ELEMENT];
+    MPI_Datatype type;
+    MPI_Op add;
+
+    MPI_Type_contiguous(ELEMENT, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(add_elements, 0, &add);
+    for (int i = 0; i < 20; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_name(comm, "large");
+        for (int call = 0; call < 3; call++) {
+            for (int k = 0; k < ELEMENT; k++)
+                data[k] = rank + k + i + call;
+            CHECK(MPI_Allreduce(data, sum, 1, type, add, comm) == MPI_SUCCESS);
+            for (int k = 0; k < ELEMENT; k++)
+                CHECK(sum[k] == size * (size - 1) / 2 + size * (k + i + call));
+        }
+        MPI_Comm_free(&comm);
+        life("often", 20);
+    }
+    MPI_Op_free(&add);
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -289,7 +326,8 @@ int main(int argc, char **argv)
                  {"one-too-many", one_too_many},
                  {"by-turns", by_turns},
                  {"last-to-come", last_to_come},
-                 {"often", often}};
+                 {"often", often},
+                 {"large-elements", large_elements}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
     if (argc != 2)
