@@ -243,22 +243,38 @@ static uint64_t error_bit(int failed)
     return (uint64_t)1 << (-failed < COLLX_LIMIT_ERRORS ? -failed : ENOSYS);
 }
 
-/* 5.  `errors`: of any rank. */
+/* Some calls are offered to it before any other. */
+static bool is_preferred(const struct collx_setup *setup, const struct collx_wanted *wanted)
+{
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        for (int i = 0; i < setup->count[kind]; i++) {
+            const struct collx_choice *choice = &setup->choice[kind][i];
+            if (choice->candidates &&
+                choice->candidate[0].algorithm == collx_algorithms[wanted->algorithm])
+                return true;
+        }
+    return false;
+}
+
+/* 5.  `errors`: of any rank.  Of what is too much for a limit goes what needs most, but nothing
+ * that is preferred as long as something else can go. */
 static void refuse_unshared(struct collx_setup *setup, uint64_t errors)
 {
     const uint64_t limits = (uint64_t)1 << COLLX_LIMIT_NODE | (uint64_t)1 << COLLX_LIMIT_COMM;
-    const struct collx_wanted *largest = setup->wanted;
+    const struct collx_wanted *largest[2] = {NULL, NULL}; /* of all, and of those that are not */
     uint64_t refused = 0;
 
     for (const struct collx_wanted *each = setup->wanted;
          each < setup->wanted + setup->wanted_count; each++) {
-        if (each->space)
-            refused |= (uint64_t)1 << each->algorithm;
-        if (each->space > largest->space)
-            largest = each;
+        if (!each->space)
+            continue;
+        refused |= (uint64_t)1 << each->algorithm;
+        for (int i = 0; i <= !is_preferred(setup, each); i++)
+            if (!largest[i] || each->space > largest[i]->space)
+                largest[i] = each;
     }
     if (!(errors & ~limits))
-        refused = (uint64_t)1 << largest->algorithm;
+        refused = (uint64_t)1 << (largest[1] ? largest[1] : largest[0])->algorithm;
     setup->refused.algorithms |= refused;
     setup->too_large |= refused;
 }

@@ -252,6 +252,16 @@ def largest_first(folder):
     check(job.said("memory of first-0: its ranks share"), job.result.err)
 
 
+def preferred_last(folder):
+    """Calls are offered to the others for what the first one does not take: rather without those."""
+    rule = "version: 1\nrules:\n  - match: {{ collective: allreduce }}\n    order: rank\n    use: [{}]\n"
+    size = measured_size(folder, rule.format("shm"), RANKS)
+    job = Job(folder, "cycle", 1, {"COLLX_MEMORY_COMM": size, "COLLX_VERBOSE": 1},
+              rule.format("shm, nx, hsb"))
+    check(job.routed("cycle0"), "not routed")
+    check(job.shared("cycle0") == size, f"{job.shared('cycle0')} bytes are shared, not {size}")
+
+
 def little_memory(folder):
     """The kernel kills whoever takes more than a cgroup has; what is not set does not come near."""
     with cgroup("memory", {"memory.limit_in_bytes": "200M"}, {"memory.max": "200M"}) as enter:
@@ -278,5 +288,6 @@ main([
     ("one rank has less than the others", one_rank_has_less),
     ("the limit of a communicator, to the byte", to_the_byte),
     ("what needs most is left out first", largest_first),
+    ("but what is asked first is left out last", preferred_last),
     ("a cgroup with little memory", little_memory),
 ])
