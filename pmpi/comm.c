@@ -17,7 +17,7 @@
 enum { DELETED = 1 };
 
 /* The first table, which takes no memory: most programs need no other, and a rank that has none
- * left still knows the few communicators that there are spare states for. */
+ * left still knows the few communicators at a time that there are spare states for. */
 enum { FIRST_BITS = 6 };
 static struct {
     struct collx_comm_table table;
@@ -134,9 +134,9 @@ static void state_destroy(struct collx_comm *state)
         free(state);
 }
 
-/* Room for one more, at most half full, as long as there is memory; deleted entries are dropped on
+/* Room for `handle`, at most half full, as long as there is memory; deleted entries are dropped on
  * the way. */
-static bool publish(void)
+static bool publish(uintptr_t handle)
 {
     struct collx_comm_table *old = atomic_load_explicit(&collx_comms, memory_order_relaxed);
     unsigned bits = FIRST_BITS, live = 1;
@@ -150,9 +150,9 @@ static bool publish(void)
 
     struct collx_comm_table *table =
         calloc(1, sizeof *table + ((size_t)1 << bits) * sizeof(struct collx_comm_entry));
-    /* A search ends at an entry that is free. */
+    /* A search ends at an entry that is free; one that was deleted can be used again. */
     if (!table)
-        return used < old->mask;
+        return used < old->mask || handle_at(old, place(old, handle)) == DELETED;
     for (unsigned i = 0; i < 1u << bits; i++)
         table->entry[i].comm = &collx_comm_unknown;
     table->previous = old;
@@ -160,9 +160,9 @@ static bool publish(void)
     table->mask = (1u << bits) - 1;
     used = 0;
     for (unsigned i = 0; i <= old->mask; i++) {
-        uintptr_t handle = old->entry[i].handle;
-        if (handle > DELETED)
-            insert(table, handle, old->entry[i].comm);
+        uintptr_t known = old->entry[i].handle;
+        if (known > DELETED)
+            insert(table, known, old->entry[i].comm);
     }
     /* Release: pairs with the acquire in collx_comm_find. */
     atomic_store_explicit(&collx_comms, table, memory_order_release);
@@ -234,7 +234,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     collx_warmup_begin(state);
 
     pthread_mutex_lock(&lock);
-    bool added = publish();
+    bool added = publish((uintptr_t)comm);
     if (added)
         insert(atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm, state);
     pthread_mutex_unlock(&lock);
