@@ -24,9 +24,8 @@ bool collx_messages_can_share(void);
  * rank has one. */
 int collx_messages_open(struct collx_comm *comm);
 
-/* struct collx_lender_ops.listen and .transfer; ctx is the struct collx_comm.  The first opens
- * them.
- */
+/* struct collx_lender_ops.listen and .transfer; ctx is the struct collx_comm.  The first one opens
+ * what the second one needs. */
 int collx_messages_listen(void *ctx, int count);
 int collx_messages_transfer(void *ctx, const struct collx_message *messages, int count);
 

@@ -1,4 +1,5 @@
-/* One setup of a communicator, while it lasts, and what is said about it.  For pmpi/setup.c. */
+/* One setup of a communicator, while it lasts, and what is said about it.  For setup*.c, and
+ * pmpi/kept.c, which takes routes down like these. */
 #ifndef COLLX_SETUP_STATE_H
 #define COLLX_SETUP_STATE_H
 

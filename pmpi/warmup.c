@@ -189,6 +189,12 @@ static uint64_t usual_calls(int ranks)
 
 void collx_warmup_begin(struct collx_comm *comm)
 {
+    static int (*const warm_run[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
+        [COLLX_BARRIER] = warm_barrier,
+        [COLLX_BCAST] = warm_bcast,
+        [COLLX_ALLREDUCE] = warm_allreduce,
+    };
+
     if (comm->inter) {
         for (int kind = 0; kind < COLLX_ROUTED; kind++)
             collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
@@ -197,9 +203,7 @@ void collx_warmup_begin(struct collx_comm *comm)
     const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
-    comm->slot[COLLX_BARRIER].run = comm->due_at ? warm_barrier : set_up;
-    comm->slot[COLLX_BCAST].run = comm->due_at ? warm_bcast : set_up;
-    comm->slot[COLLX_ALLREDUCE].run = comm->due_at ? warm_allreduce : set_up;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        comm->slot[kind].state = comm;
+        comm->slot[kind] =
+            (struct collx_slot){.run = comm->due_at ? warm_run[kind] : set_up, .state = comm};
 }

@@ -15,7 +15,7 @@ struct collx_report_view {
 
 struct collx_format {
     const char *name;
-    size_t top; /* what collx_view.top is unless somebody says it */
+    size_t top; /* what collx_report_view.top is unless somebody says it */
     /* 0 or -ENOMEM; errors of the stream are its own. */
     int (*print)(FILE *out, const struct collx_summary *summary, struct collx_symbols *symbols,
                  const struct collx_report_view *view);
