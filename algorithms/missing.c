@@ -1,17 +1,8 @@
 #include "algorithms/missing.h"
 
-#include <errno.h>
-#include <signal.h>
+#include "base/process.h"
+
 #include <stdio.h>
-
-static bool has_ended(pid_t process)
-{
-    int keep = errno;
-    const bool ended = kill(process, 0) && errno == ESRCH;
-
-    errno = keep;
-    return ended;
-}
 
 void collx_missing_add(struct collx_missing *missing, const struct collx_team *team, int rank)
 {
@@ -23,7 +14,7 @@ void collx_missing_add(struct collx_missing *missing, const struct collx_team *t
         return;
     missing->length +=
         (size_t)(process ? snprintf(to, room, " %d (process %d%s)", rank, (int)process,
-                                    has_ended(process) ? ", which has ended" : "")
+                                    collx_process_has_ended(process) ? ", which has ended" : "")
                          : snprintf(to, room, " %d", rank));
 }
 

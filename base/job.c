@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/launcher.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,14 +23,10 @@ static uint64_t mix(uint64_t hash, const char *text)
 
 static pid_t parent_of(pid_t process)
 {
-    char path[64], text[1024];
+    char state;
+    int parent;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
-    collx_file_text(path, text, sizeof text);
-    /* "pid (name) state parent …"; a name may hold anything. */
-    const char *after = strrchr(text, ')');
-    int parent = 0;
-    return after && sscanf(after, ") %*c %d", &parent) == 1 ? parent : 0;
+    return collx_process_find(process, &state, &parent) ? parent : 0;
 }
 
 /* MPICH's launcher leaves nothing in the environment that is equal on all nodes, but its helper on

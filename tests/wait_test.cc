@@ -171,11 +171,15 @@ TEST(Waits, SayForWhichOfTwo)
 /* Which processes those are, where that is known, and that one of them is there no more. */
 TEST(Waits, SayWhichProcessesTheyWaitFor)
 {
-    const pid_t ended = fork();
-    if (ended == 0)
-        _exit(0);
-    ASSERT_EQ(ended, waitpid(ended, nullptr, 0));
-    const int32_t pid[] = {0, getpid(), ended};
+    pid_t ended[2]; /* of the second one nobody has taken notice yet */
+    siginfo_t info;
+    for (pid_t &each : ended) {
+        each = fork();
+        if (each == 0)
+            _exit(0);
+        ASSERT_EQ(0, waitid(P_PID, each, &info, WEXITED | (&each == ended ? 0 : WNOWAIT)));
+    }
+    const int32_t pid[] = {0, getpid(), ended[0], ended[1]};
     std::atomic<uint32_t> said{0};
 
     testing::internal::CaptureStderr();
@@ -183,7 +187,7 @@ TEST(Waits, SayWhichProcessesTheyWaitFor)
                   self.team.stall_ms = 20;
                   self.team.stall_said = reinterpret_cast<uint32_t *>(&said);
                   self.team.pid = pid;
-                  self.team.pids = 3;
+                  self.team.pids = 4;
                   while (self.team.rank != 0 && !said)
                       usleep(1000);
                   self.barrier();
@@ -191,9 +195,11 @@ TEST(Waits, SayWhichProcessesTheyWaitFor)
               }));
     std::string text = testing::internal::GetCapturedStderr();
     const std::string who = "s in MPI_Barrier for ranks 1 (process " + std::to_string(pid[1]) +
-                            ") 2 (process " + std::to_string(ended) +
-                            ", which has ended) 3 4. Have they stopped";
+                            ") 2 (process " + std::to_string(ended[0]) +
+                            ", which has ended) 3 (process " + std::to_string(ended[1]) +
+                            ", which has ended) 4. Have they stopped";
     EXPECT_NE(text.find(who), std::string::npos) << text;
+    waitid(P_PID, ended[1], &info, WEXITED);
 }
 
 } // namespace
