@@ -256,12 +256,20 @@ static bool is_preferred(const struct collx_setup *setup, const struct collx_wan
     return false;
 }
 
-/* 5.  `errors`: of any rank.  Of what is too much for a limit goes what needs most, but nothing
- * that is preferred as long as something else can go. */
+/* Which of two is rather done without: what is not preferred, then what needs more. */
+static bool goes_before(const struct collx_setup *setup, const struct collx_wanted *a,
+                        const struct collx_wanted *b)
+{
+    const bool prefers_a = is_preferred(setup, a), prefers_b = is_preferred(setup, b);
+
+    return prefers_a != prefers_b ? prefers_b : a->space > b->space;
+}
+
+/* 5.  `errors`: of any rank.  For a limit of ours one goes at a time. */
 static void refuse_unshared(struct collx_setup *setup, uint64_t errors)
 {
     const uint64_t limits = (uint64_t)1 << COLLX_LIMIT_NODE | (uint64_t)1 << COLLX_LIMIT_COMM;
-    const struct collx_wanted *largest[2] = {NULL, NULL}; /* of all, and of those that are not */
+    const struct collx_wanted *first = NULL;
     uint64_t refused = 0;
 
     for (const struct collx_wanted *each = setup->wanted;
@@ -269,12 +277,11 @@ static void refuse_unshared(struct collx_setup *setup, uint64_t errors)
         if (!each->space)
             continue;
         refused |= (uint64_t)1 << each->algorithm;
-        for (int i = 0; i <= !is_preferred(setup, each); i++)
-            if (!largest[i] || each->space > largest[i]->space)
-                largest[i] = each;
+        if (!first || goes_before(setup, each, first))
+            first = each;
     }
     if (!(errors & ~limits))
-        refused = (uint64_t)1 << (largest[1] ? largest[1] : largest[0])->algorithm;
+        refused = (uint64_t)1 << first->algorithm;
     setup->refused.algorithms |= refused;
     setup->too_large |= refused;
 }
