@@ -130,6 +130,11 @@ class Report:
         return [rank["calls"] for rank in self.json["ranks"]]
 
 
+def without_numbers(text):
+    """With N for the numbers of processes, which nobody knows beforehand."""
+    return re.sub(r"\(process \d+", "(process N", text)
+
+
 def algorithms(build):
     """[(name, collective, names of its parameters)] of all that there are, also what somebody adds."""
     info = run([Path(build) / "collx", "info"]).expect().out

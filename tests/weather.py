@@ -6,12 +6,11 @@ Not a test itself: run_inputs.py, run_strangers.py and run_weather.py use it, wh
 BUILD MPI LAUNCHER."""
 
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
 
-from job import Mpi, Report, Skip, check, run
+from job import Mpi, Report, Skip, check, run, without_numbers
 
 build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 mpi = Mpi(mpi_name, launcher)
@@ -41,8 +40,7 @@ def good(result):
 
 def spoke(result):
     """What collx said, line by line, with N for the numbers of processes."""
-    return [re.sub(r"\(process \d+", "(process N", line) for line in result.err.splitlines()
-            if line.startswith("collx: ")]
+    return [line for line in without_numbers(result.err).splitlines() if line.startswith("collx: ")]
 
 
 def said_once(result, *words):
