@@ -178,7 +178,7 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
     }
     team->stall_said = crowd ? &crowd->stall_said : NULL;
     team->pid = crowd ? crowd->pid : NULL;
-    team->pids = !crowd ? 0 : team->size < COLLX_CROWD_SEEN ? team->size : COLLX_CROWD_SEEN;
+    team->pids = crowd ? COLLX_CROWD_SEEN : 0;
     team->spins = wanted >= 0 ? (int)wanted : team->crowded ? 0 : SPINS;
     team->pauses = collx_pauses_per_poll();
     team->stall_ms = (int)collx_option_number(COLLX_OPTION_STALL);

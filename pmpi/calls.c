@@ -1,8 +1,6 @@
 #include "pmpi/calls.h"
 
 #include "pmpi/trace.h"
-#include "pmpi/types.h"
-#include "trace/recorder.h"
 
 /* --- the entries: describe the call, find the communicator, go ------------------------------- */
 
