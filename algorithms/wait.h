@@ -32,11 +32,11 @@ _Static_assert(offsetof(struct collx_flag, sleepers) == 64,
                "a flag, its payload and what claims them are in one cache line");
 _Static_assert(sizeof(struct collx_flag) == COLLX_LINE, "an array of flags has one a line");
 
-/* Claim a line (algorithms/copy.h), by a store to a word in it that nobody acts on.  That takes it
- * in whatever state it is.  A prefetch for writing does nothing where the CPU has fetched the line
- * by itself, for reading, as it does with lines that are used one after the other; and a flag that
- * is not claimed costs a trip that nothing else hides: a Bcast of 8 bytes takes 0.17 us instead of
- * 0.29 between CPUs far apart. */
+/* Claim a line (algorithms/within/copy.h), by a store to a word in it that nobody acts on.  That
+ * takes it in whatever state it is.  A prefetch for writing does nothing where the CPU has fetched
+ * the line by itself, for reading, as it does with lines that are used one after the other; and a
+ * flag that is not claimed costs a trip that nothing else hides: a Bcast of 8 bytes takes 0.17 us
+ * instead of 0.29 between CPUs far apart. */
 static inline void collx_flag_claim(_Atomic uint32_t *claimed)
 {
     /* Relaxed: nothing depends on it, nor on who else stores there. */

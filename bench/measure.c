@@ -1,7 +1,7 @@
 /* The measuring: rounds in which every route has its turn, between two looks at the machine. */
 #include "bench/bench.h"
 
-#include "algorithms/copy.h"
+#include "algorithms/within/copy.h"
 #include "base/clock.h"
 #include "bench/elements.h"
 #include "bench/shared.h"

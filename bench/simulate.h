@@ -5,7 +5,7 @@
 #ifndef COLLX_SIMULATE_H
 #define COLLX_SIMULATE_H
 
-#include "algorithms/pattern.h"
+#include "algorithms/between/pattern.h"
 
 /* Microseconds. */
 struct collx_model {

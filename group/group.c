@@ -1,7 +1,7 @@
 #include "group/group.h"
 
-#include "algorithms/reduce.h"
-#include "algorithms/seg_retired.h"
+#include "algorithms/between/seg_retired.h"
+#include "algorithms/reduction/reduce.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "group/state.h"

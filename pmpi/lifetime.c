@@ -1,6 +1,6 @@
 #include "pmpi/lifetime.h"
 
-#include "algorithms/seg_retired.h"
+#include "algorithms/between/seg_retired.h"
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
 #include "pmpi/rma.h"

@@ -6,7 +6,7 @@
  */
 #include "pmpi/select.h"
 
-#include "algorithms/reduce.h"
+#include "algorithms/reduction/reduce.h"
 #include "base/log.h"
 #include "pmpi/calls.h"
 #include "pmpi/gpu.h"

@@ -1,6 +1,6 @@
 #include "pmpi/where.h"
 
-#include "algorithms/barrier_plan.h"
+#include "algorithms/barrier/barrier_plan.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/options.h"

@@ -5,7 +5,7 @@
 #include "tests/team.h"
 
 extern "C" {
-#include "algorithms/barrier_plan.h"
+#include "algorithms/barrier/barrier_plan.h"
 #include "base/options.h"
 extern const collx_algorithm collx_barrier_shm;
 }

@@ -4,7 +4,7 @@
 #include "tests/team.h"
 
 extern "C" {
-#include "algorithms/bcast_plan.h"
+#include "algorithms/bcast/bcast_plan.h"
 extern const collx_algorithm collx_bcast_shm;
 }
 

@@ -3,7 +3,7 @@
 #include "tests/plans.h"
 
 extern "C" {
-#include "algorithms/bcast_plan.h"
+#include "algorithms/bcast/bcast_plan.h"
 }
 
 namespace

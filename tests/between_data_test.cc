@@ -3,7 +3,7 @@
 #include "tests/ways.h"
 
 extern "C" {
-#include "algorithms/fanout.h"
+#include "algorithms/between/fanout.h"
 #include "base/options.h"
 extern const collx_algorithm collx_bcast_nx, collx_bcast_hsb;
 extern const collx_algorithm collx_allreduce_nx, collx_allreduce_hsb;

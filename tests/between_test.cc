@@ -4,7 +4,7 @@
 #include "tests/ways.h"
 
 extern "C" {
-#include "algorithms/crossroads.h"
+#include "algorithms/between/crossroads.h"
 #include "base/options.h"
 extern const collx_algorithm collx_barrier_nx, collx_barrier_hsb;
 }

@@ -1,6 +1,6 @@
 /* Combining by the MPI library's reduction, wherever operands and results are. */
 extern "C" {
-#include "algorithms/combine.h"
+#include "algorithms/reduction/combine.h"
 }
 
 #include <algorithm>

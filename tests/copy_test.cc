@@ -1,6 +1,6 @@
 /* Copies into and out of shared memory arrive, whichever way they go. */
 extern "C" {
-#include "algorithms/copy.h"
+#include "algorithms/within/copy.h"
 #include "base/options.h"
 #include "tests/ring_view.h"
 }

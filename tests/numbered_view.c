@@ -1,7 +1,7 @@
 #include "tests/numbered_view.h"
 
-#include "algorithms/allreduce_shares.h"
-#include "algorithms/bcast_ring.h"
+#include "algorithms/allreduce/allreduce_shares.h"
+#include "algorithms/bcast/bcast_ring.h"
 
 static void begin(struct collx_team *team, struct collx_flag *flag, const unsigned char *from)
 {

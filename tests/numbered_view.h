@@ -1,5 +1,5 @@
-/* What goes in lines that have a number each (algorithms/numbered.h), from rank 0 to rank 1 of two,
- * for tests in C++. */
+/* What goes in lines that have a number each (algorithms/within/numbered.h), from rank 0 to rank 1
+ * of two, for tests in C++. */
 #ifndef COLLX_TESTS_NUMBERED_VIEW_H
 #define COLLX_TESTS_NUMBERED_VIEW_H
 

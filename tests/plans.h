@@ -5,8 +5,8 @@
 #include "tests/machines.h"
 
 extern "C" {
-#include "algorithms/barrier_plan.h"
-#include "algorithms/groups.h"
+#include "algorithms/barrier/barrier_plan.h"
+#include "algorithms/within/groups.h"
 }
 
 #include <gtest/gtest.h>

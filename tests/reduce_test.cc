@@ -1,6 +1,6 @@
 /* Every reduction kernel in every version that this CPU runs, against what the standard says. */
 extern "C" {
-#include "algorithms/reduce.h"
+#include "algorithms/reduction/reduce.h"
 #include "base/options.h"
 }
 

@@ -5,7 +5,7 @@
 #include "tests/team.h"
 
 extern "C" {
-#include "algorithms/groups.h"
+#include "algorithms/within/groups.h"
 extern const collx_algorithm collx_allreduce_shm;
 }
 

@@ -1,6 +1,6 @@
 #include "tests/ring_view.h"
 
-#include "algorithms/bcast_ring.h"
+#include "algorithms/bcast/bcast_ring.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What ranks tell each other beside the chunks of a ring (algorithms/bcast_ring.h), for tests in
- * C++. */
+/* What ranks tell each other beside the chunks of a ring (algorithms/bcast/bcast_ring.h), for tests
+ * in C++. */
 #ifndef COLLX_TESTS_RING_VIEW_H
 #define COLLX_TESTS_RING_VIEW_H
 

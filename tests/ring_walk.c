@@ -1,6 +1,6 @@
 #include "tests/ring_walk.h"
 
-#include "algorithms/bcast_ring.h"
+#include "algorithms/bcast/bcast_ring.h"
 
 enum { MOST_SLOTS = COLLX_SMALL_SLOTS };
 _Static_assert((int)MOST_SLOTS >= (int)COLLX_LARGE_SLOTS, "there is room for either ring");

@@ -1,5 +1,5 @@
-/* Two ranks that pass messages through a ring (algorithms/bcast_ring.h), a step of one of them at a
- * time, in any order. */
+/* Two ranks that pass messages through a ring (algorithms/bcast/bcast_ring.h), a step of one of
+ * them at a time, in any order. */
 #ifndef COLLX_TESTS_RING_WALK_H
 #define COLLX_TESTS_RING_WALK_H
 

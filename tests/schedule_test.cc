@@ -9,7 +9,7 @@
 #include <vector>
 
 extern "C" {
-#include "algorithms/schedule.h"
+#include "algorithms/between/schedule.h"
 }
 
 namespace

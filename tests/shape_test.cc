@@ -3,7 +3,7 @@
 #include "tests/plans.h"
 
 extern "C" {
-#include "algorithms/lines.h"
+#include "algorithms/within/lines.h"
 }
 
 namespace

@@ -1,6 +1,6 @@
 #include "tests/shares_view.h"
 
-#include "algorithms/allreduce_shares.h"
+#include "algorithms/allreduce/allreduce_shares.h"
 
 #include <stdlib.h>
 

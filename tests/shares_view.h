@@ -5,7 +5,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "algorithms/allreduce_plan.h"
+#include "algorithms/allreduce/allreduce_plan.h"
 
 /* One rank's view of the memory of all. */
 struct shares_view;

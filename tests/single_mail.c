@@ -1,6 +1,6 @@
 #include "tests/single_mail.h"
 
-#include "algorithms/single.h"
+#include "algorithms/within/single.h"
 
 #include <limits.h>
 #include <stdlib.h>

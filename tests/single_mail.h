@@ -1,4 +1,4 @@
-/* One rank of a test of algorithms/single.h, which is for C alone. */
+/* One rank of a test of algorithms/within/single.h, which is for C alone. */
 #ifndef COLLX_TESTS_SINGLE_MAIL_H
 #define COLLX_TESTS_SINGLE_MAIL_H
 

@@ -1,8 +1,8 @@
 #include "tests/team.h"
 
 extern "C" {
+#include "algorithms/between/seg_retired.h"
 #include "algorithms/facts.h"
-#include "algorithms/seg_retired.h"
 #include "hw/segment.h"
 }
 

@@ -4,7 +4,7 @@
 #define COLLX_TESTS_TEAM_H
 
 extern "C" {
-#include "algorithms/reduce.h"
+#include "algorithms/reduction/reduce.h"
 #include "base/algorithm.h"
 #include "hw/place.h"
 #include "hw/shm.h"

@@ -12,7 +12,7 @@ static uint64_t told_clock_ns(void)
 #define collx_clock_ns told_clock_ns
 #define collx_tuner_begin told_tuner_begin
 #define collx_tuner_end told_tuner_end
-#include "algorithms/tuner.c" // NOLINT(bugprone-suspicious-include)
+#include "algorithms/within/tuner.c" // NOLINT(bugprone-suspicious-include)
 
 static struct collx_flag lines[2];
 static struct collx_team team;

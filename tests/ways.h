@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 extern "C" {
-#include "algorithms/crossroads.h"
+#include "algorithms/between/crossroads.h"
 }
 
 struct Way {

@@ -1,7 +1,7 @@
 /* `collx info`: the options, the algorithms, the machine and the MPI adapters. */
 #include "tools/tools.h"
 
-#include "algorithms/reduce.h"
+#include "algorithms/reduction/reduce.h"
 #include "base/options.h"
 #include "hw/cpus.h"
 #include "hw/place.h"

@@ -1,5 +1,5 @@
-/* Allreduce of large vectors between two ranks: algorithms/allreduce_pair.c, in its order C(g-1)
- * A(g+1) B(g), with calls of …, 3, 2, 1 chunks one after the other.
+/* Allreduce of large vectors between two ranks: algorithms/allreduce/allreduce_pair.c, in its order
+ * C(g-1) A(g+1) B(g), with calls of …, 3, 2, 1 chunks one after the other.
  *
  * What is combined is this chunk's, what is copied out is its result, and nobody writes into a
  * buffer that the other one still uses, or claims flags at which it still looks.

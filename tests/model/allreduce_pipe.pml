@@ -1,5 +1,5 @@
-/* Allreduce of large vectors: algorithms/allreduce_pipe.c, in its order C(g-1) A(g+1) B(g), with
- * calls of …, 3, 2, 1 chunks one after the other.
+/* Allreduce of large vectors: algorithms/allreduce/allreduce_pipe.c, in its order C(g-1) A(g+1)
+ * B(g), with calls of …, 3, 2, 1 chunks one after the other.
  *
  * A rank returns slices that nobody else reads, which are as those of two ranks here.
  *

@@ -1,5 +1,5 @@
-/* Allreduce in one copy: algorithms/allreduce_single.c, by slices, and the whole vector (WHOLE), in
- * place or not, with the letters of algorithms/single.c.
+/* Allreduce in one copy: algorithms/allreduce/allreduce_single.c, by slices, and the whole vector
+ * (WHOLE), in place or not, with the letters of algorithms/within/single.c.
  *
  * Operands and results that a rank reads are of this call; when it has left, nobody needs its
  * buffers any more.

@@ -1,4 +1,4 @@
-/* Barrier of a few ranks: run_pair and run_flat of algorithms/barrier_shm.c.
+/* Barrier of a few ranks: run_pair and run_flat of algorithms/barrier/barrier_shm.c.
  *
  * Nobody leaves before all have entered, and what each did before it entered has happened before
  * what anybody does afterwards.  Nobody still looks at a flag when its rank claims it.

@@ -1,6 +1,6 @@
-/* Barrier of more ranks: run_steps of algorithms/barrier_shm.c, with the steps that the library's
- * own algorithms/barrier_plan.c makes: model-plan (plan.c) has printed them into steps.pml.  After
- * the bar are its arguments.
+/* Barrier of more ranks: run_steps of algorithms/barrier/barrier_shm.c, with the steps that the
+ * library's own algorithms/barrier/barrier_plan.c makes: model-plan (plan.c) has printed them into
+ * steps.pml.  After the bar are its arguments.
  *
  * Nobody leaves before all have entered, and what each did before it entered has happened before
  * what anybody does afterwards.

@@ -1,7 +1,8 @@
-/* Bcast in groups of ranks, each with a ring of its own: pass_chunk() of algorithms/bcast_groups.c,
- * steps 1 to 4 as in bcast_groups.h.  Rank r is in group r mod GROUPS.  The root of each chunk is
- * any rank, as Spin likes; all ranks agree on that.  A leader passes on what lies in the ring of the
- * root's group; in the code it may have a copy, and is done with that ring sooner.
+/* Bcast in groups of ranks, each with a ring of its own: pass_chunk() of
+ * algorithms/bcast/bcast_groups.c, steps 1 to 4 as in bcast_groups.h.  Rank r is in group r mod
+ * GROUPS.  The root of each chunk is any rank, as Spin likes; all ranks agree on that.  A leader
+ * passes on what lies in the ring of the root's group; in the code it may have a copy, and is done
+ * with that ring sooner.
  *
  * What is read is this chunk, and nobody overwrites what somebody has still to read or pass on, in
  * whatever ring.

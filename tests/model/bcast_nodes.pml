@@ -1,8 +1,8 @@
-/* Bcast between nodes: run_bytes() of algorithms/bcast_nodes.c.  On one node there are RANKS ranks,
- * of which the first leads; each other one of the NODES has one rank, that needs no ring.  The root
- * of each call is any of all these, and a call has as many of the PIECES as Spin likes.  Leaders
- * pass pieces on along a chain, from the root's node on round all nodes: so ours gets them, or
- * passes them on, or both.
+/* Bcast between nodes: run_bytes() of algorithms/bcast/bcast_nodes.c.  On one node there are RANKS
+ * ranks, of which the first leads; each other one of the NODES has one rank, that needs no ring.
+ * The root of each call is any of all these, and a call has as many of the PIECES as Spin likes.
+ * Leaders pass pieces on along a chain, from the root's node on round all nodes: so ours gets them,
+ * or passes them on, or both.
  *
  * What is read, or passed on, is this piece, and nobody overwrites what somebody has still to read
  * or pass on; nor the result beside the flag that releases a piece.  Messages order nothing on this

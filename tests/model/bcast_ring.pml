@@ -1,4 +1,4 @@
-/* Bcast through a ring of slots: collx_ring_pass_chunk() of algorithms/bcast_ring.h, steps 1 to 4 as
+/* Bcast through a ring of slots: collx_ring_pass_chunk() of algorithms/bcast/bcast_ring.h, steps 1 to 4 as
  * there.  The root of each chunk is any rank, as Spin likes, the slot any one, and any chunk goes in
  * numbered lines, of which there is one beside the flag's; all ranks agree on all that.  Of two
  * ranks, the other one returns the data.  SWINGS: of two, where a rank has read last it writes

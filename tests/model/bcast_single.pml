@@ -1,5 +1,6 @@
-/* Bcast in one copy: algorithms/bcast_single.c, steps 1 to 4, a and b as there, with the letters of
- * algorithms/single.c.  Each call has any root, and goes with help or without; all agree on both.
+/* Bcast in one copy: algorithms/bcast/bcast_single.c, steps 1 to 4, a and b as there, with the
+ * letters of algorithms/within/single.c.  Each call has any root, and goes with help or without;
+ * all agree on both.
  *
  * Everybody has the message when it leaves, of this call; and nobody touches a rank's buffer
  * when it has left.  Helpers may stop helping at any time.

@@ -1,6 +1,7 @@
-/* The end of segments that others write into (algorithms/seg_links.c, seg_retired.h).  Two nodes
- * make barriers, and then both free what they have, each when it likes.  A check may call a store
- * lost that has arrived, so that its reader goes on, even to its end, while it is still repeated.
+/* The end of segments that others write into (algorithms/between/seg_links.c, seg_retired.h).  Two
+ * nodes make barriers, and then both free what they have, each when it likes.  A check may call a
+ * store lost that has arrived, so that its reader goes on, even to its end, while it is still
+ * repeated.
  *
  * Nobody ever stores into a segment that has gone, but for a farewell; and everything goes in the
  * end, unless a farewell was given up (IMPATIENT), or its owner ends at once (KILLED).

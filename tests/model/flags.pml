@@ -85,7 +85,7 @@ inline wait_for(me, flag, value)
     }
 }
 
-/* Store what is there: to return it to its writer (algorithms/copy.h).  What is stored meanwhile
+/* Store what is there: to return it to its writer (algorithms/within/copy.h).  What is stored meanwhile
  * would be lost; `k` is the caller's. */
 inline give_back(place)
 {

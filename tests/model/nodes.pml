@@ -1,4 +1,4 @@
-/* Barrier of ranks on nodes: run_leader and run_member of algorithms/nodes.c.  Each node has RANKS /
+/* Barrier of ranks on nodes: run_leader and run_member of algorithms/between/nodes.c.  Each node has RANKS /
  * NODES ranks, of which the first leads.  What leaders do among themselves is schedule.pml's; here
  * each tells each other one that it has come.
  *

@@ -2,10 +2,11 @@
  *        model-plan dissemination|exchange NODES N
  *        model-plan hsb NODES F_IN F_OUT
  *
- * Prints what ranks or nodes do in a barrier, for barrier_plan.pml (algorithms/barrier_plan.h; FAN
- * 0: flat; CACHE.PACKAGE tell where each rank runs) and schedule.pml (algorithms/schedule.h). */
-#include "algorithms/barrier_plan.h"
-#include "algorithms/schedule.h"
+ * Prints what ranks or nodes do in a barrier, for barrier_plan.pml
+ * (algorithms/barrier/barrier_plan.h; FAN 0: flat; CACHE.PACKAGE tell where each rank runs) and
+ * schedule.pml (algorithms/between/schedule.h). */
+#include "algorithms/barrier/barrier_plan.h"
+#include "algorithms/between/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* Barriers between nodes whose writes may be lost: the steps of algorithms/schedule.h over segments
- * (hw/segment.h).  The steps are the library's own, made by algorithms/nx.c, hsb.c and schedule.c:
- * model-plan (plan.c) has printed them into steps.pml.  After the bar are its arguments.
+/* Barriers between nodes whose writes may be lost: the steps of algorithms/between/schedule.h over
+ * segments (hw/segment.h).  The steps are the library's own, made by algorithms/between/nx.c, hsb.c
+ * and schedule.c: model-plan (plan.c) has printed them into steps.pml.  After the bar are its
+ * arguments.
  *
  * Of each store Spin chooses whether it arrives at once or is under way.  A check is content, and
  * all has arrived; or it says that something is lost, and all that it covers is stored again:

@@ -10,7 +10,7 @@
  *
  * ONE_LINE:  data and flag are in one line and stored by one copy(): they arrive together
  * STREAM:    as ONE_LINE, each slot with a flag of its own, and acknowledged every other time
- *            (algorithms/seg_streams.h)
+ *            (algorithms/between/seg_streams.h)
  * PIPELINE:  one check a round, for the data of this one and the flag of the one before
  *
  * What is read is the data of this epoch, and nobody waits for ever.

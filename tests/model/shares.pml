@@ -1,7 +1,7 @@
-/* Allreduce of small vectors in two groups: run_small of algorithms/allreduce_shm.c, with the tables
- * of algorithms/allreduce_shares.c.  The even ranks are one group, the odd ones the other; each has
- * a table with a share of each rank, of which its members write their own, and one of them, the
- * relay, that of an outsider.
+/* Allreduce of small vectors in two groups: run_small of algorithms/allreduce/allreduce_shm.c, with
+ * the tables of algorithms/allreduce/allreduce_shares.c.  The even ranks are one group, the odd
+ * ones the other; each has a table with a share of each rank, of which its members write their own,
+ * and one of them, the relay, that of an outsider.
  *
  * What is read, from whatever table, is what was told in this round, and nobody overwrites what may
  * still be read.

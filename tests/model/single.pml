@@ -1,5 +1,5 @@
-/* Single copy: algorithms/single.c.  A rank reads what it wants from another one's memory, where
- * the kernel lets it; else it asks by a letter, which the owner answers in any of its waits.
+/* Single copy: algorithms/within/single.c.  A rank reads what it wants from another one's memory,
+ * where the kernel lets it; else it asks by a letter, which the owner answers in any of its waits.
  *
  * Spin chooses of each read whether the kernel lets it.  Who includes this says what `mine(what)`
  * is, in the memory of the rank `me`, and `theirs(rank, what)`.

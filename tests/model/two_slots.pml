@@ -1,10 +1,11 @@
 /* All tell all something, in two slots in turn: Allreduce of small vectors (run_small of
- * algorithms/allreduce_shm.c), which reads each slot when its flag is there, and algorithms/meet.h
- * (MEET), which waits for all flags first, and what has been told may be read until the next round.
- * SWAPPED: two ranks have two slots together, and swap them after each round.
+ * algorithms/allreduce/allreduce_shm.c), which reads each slot when its flag is there, and
+ * algorithms/within/meet.h (MEET), which waits for all flags first, and what has been told may be
+ * read until the next round. SWAPPED: two ranks have two slots together, and swap them after each
+ * round.
  *
  * LINED: what is told in a round goes on in a numbered line beside that of the flag, or does not, as
- * Spin likes (algorithms/numbered.h).
+ * Spin likes (algorithms/within/numbered.h).
  *
  * What is read is what was told in this round, and nobody overwrites what may still be read.
  *

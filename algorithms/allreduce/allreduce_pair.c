@@ -1,0 +1,82 @@
+/* The steps of an Allreduce of large vectors (allreduce_pipe.c) between two ranks.
+ *
+ * Of each chunk g, rank 0 combines the first half for both, and rank 1 the second.  A rank has two
+ * buffers, g mod 2, for the half that the other one combines:
+ *   A. copy the other's half of our chunk into our buffer, post copied = g
+ *   B. wait for the other's copied = g; combine our half with what is in its buffer, into that
+ *      buffer; copy the result to where it belongs; post reduced = g
+ *   C. wait for the other's reduced = g; copy the other half of the result out of our buffer
+ * A(g+1) overwrites what the other has had in its hands in B(g-1), which C(g-1) has waited for.
+ *
+ * Each line goes to the other rank and comes back, and is written where it has just been read: so
+ * no store has to wait for its line.  With buffers of their own for the results, as more ranks
+ * have, a vector takes up to half as long again.
+ */
+#include "algorithms/allreduce/allreduce_pipe.h"
+
+#include "algorithms/reduction/combine.h"
+
+/* What `rank` combines, counted from the vector's beginning. */
+static struct collx_piece half_of(const struct collx_call *call, struct collx_piece chunk, int rank)
+{
+    struct collx_piece half = collx_piece_slice(call, chunk, rank, 2);
+
+    half.first += chunk.first;
+    return half;
+}
+
+/* A */
+static int step_copy_in(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                        struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    const struct collx_piece half = half_of(call, chunk, !team->rank);
+
+    int error = collx_pipe_put(pipe, call, half.first, half.count,
+                               collx_pipe_in(pipe, team->rank, g), true);
+    collx_flag_post(team, &collx_pipe_part(pipe, team->rank)->copied[g & 1], g);
+    return error;
+}
+
+/* B */
+static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                        struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    const int other = !team->rank;
+    const struct collx_piece half = half_of(call, chunk, team->rank);
+    unsigned char **from = pipe->work->from, *shared = collx_pipe_in(pipe, other, g);
+    const char *own = collx_combine_own(call, half.first);
+    int error = 0;
+
+    collx_wait_for(team, &collx_pipe_part(pipe, other)->copied[g & 1], g, other, "Allreduce");
+    from[other] = shared;
+    from[team->rank] = call->contiguous ? (unsigned char *)(uintptr_t)call->sbuf +
+                                              (size_t)half.first * call->elem_bytes
+                                        : pipe->work->operand;
+    if (!call->contiguous && !own)
+        error = team->ops->pack(team->ctx, call, call->sbuf, half.first, half.count,
+                                pipe->work->operand);
+    if (!error && half.count)
+        error = collx_combine(team, call, from, own, half.count, shared);
+    if (!error)
+        error = collx_pipe_get(pipe, call, half.first, half.count, shared);
+    collx_flag_post(team, &collx_pipe_part(pipe, team->rank)->reduced[g & 1], g);
+    if (call->bytes <= pipe->bytes)
+        collx_pipe_claim_flags(pipe, g);
+    return error;
+}
+
+/* C */
+static int step_copy_out(struct collx_allreduce_pipe *pipe, struct collx_call *call,
+                         struct collx_piece chunk, uint64_t g)
+{
+    struct collx_team *team = pipe->team;
+    const int other = !team->rank;
+    const struct collx_piece half = half_of(call, chunk, other);
+
+    collx_wait_for(team, &collx_pipe_part(pipe, other)->reduced[g & 1], g, other, "Allreduce");
+    return collx_pipe_get(pipe, call, half.first, half.count, collx_pipe_in(pipe, team->rank, g));
+}
+
+const struct collx_pipe_steps collx_pair_steps = {step_copy_in, step_combine, step_copy_out};
