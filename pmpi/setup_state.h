@@ -43,6 +43,17 @@ struct collx_setup {
  * themselves. */
 #define COLLX_REFUSED_ALL ((uint64_t)1 << 63)
 
+/* setup_plan.c.  3: the choices of each collective, and what they want, each piece once, and where
+ * it lies.  Returns the size of the segment for all of that; 0: they need none.  Local, and the
+ * same on all ranks. */
+size_t collx_setup_plan(struct collx_setup *setup);
+/* 5: some of what wants memory is refused, and no longer part of the next plan.  `errors`: what
+ * kept any of the ranks from the segment, as below.  For a limit of ours one goes at a time. */
+void collx_setup_refuse(struct collx_setup *setup, uint64_t errors);
+/* The bit, as below, of what kept this rank from the segment: a negative errno, COLLX_EGONE, or 0.
+ */
+uint64_t collx_setup_limit(int failed);
+
 /* setup_attach.c.  4, first half: the segment, of `size` bytes.  *failed: a negative errno where
  * this rank has none, or COLLX_EGONE where it would have one the next time.  Collective.  0 or an
  * MPI error. */
