@@ -504,7 +504,7 @@ int collx_load(struct collx_summary *summary, const char *path,
     for (uint32_t i = 0; !error && i < collector->files_count; i++) {
         struct collx_file *file = &collector->files[i];
         const struct collx_trace *trace = file->trace;
-        summary->damaged |= trace->invalid > 0;
+        summary->damaged |= trace->invalid > 0 || trace->lost > 0;
         summary->ranks[i].trace = trace;
         summary->ranks[i].number =
             trace->header.world_rank >= 0 ? trace->header.world_rank : number++;

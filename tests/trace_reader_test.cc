@@ -83,6 +83,7 @@ TEST(TraceReader, WhatIsWrittenMeanwhileIsLeftAlone)
                   Trace trace = open_trace(folder.file(0));
                   barrier_now(comm, 1);
                   EXPECT_EQ(trace->events, 1u);
+                  EXPECT_EQ(problem_of(trace), "has not ended yet");
                   unsigned events = 0;
                   while (collx_trace_next(trace.get(), nullptr))
                       events++;
@@ -103,7 +104,7 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
         {"hello", "not a collx trace"},
         {std::string(10000, '\0'), "not a collx trace"},
         {good.substr(0, 100), "truncated"},
-        {good.substr(0, 8) + std::string("\3\0\0\0", 4) + good.substr(12), "format version 3"},
+        {good.substr(0, 8) + std::string("\4\0\0\0", 4) + good.substr(12), "format version 4"},
         {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
         {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
         {good.substr(0, 32) + "\377\377\377\177" + good.substr(36), "header is damaged"},
@@ -123,18 +124,27 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
     EXPECT_NE(why.find(strerror(ENOENT)), std::string::npos) << why;
 }
 
-/* Version 1 had nothing where version 2 has what a communicator shares. */
-TEST(TraceReader, ReadsVersion1)
+/* Version 1 had nothing where version 2 has what a communicator shares, and that nothing where
+ * version 3 tells how many records there are. */
+TEST(TraceReader, ReadsOlderVersions)
 {
     TraceFolder folder;
     const std::string good = sample(folder), path = folder.root + "/rank-000003.collx";
 
-    spit(path, good.substr(0, 8) + std::string("\1\0\0\0", 4) + good.substr(12));
-    std::string why;
-    Trace trace = open_trace(path, &why);
-    ASSERT_TRUE(trace) << why;
-    EXPECT_GT(trace->events, 0u);
-    EXPECT_EQ(trace->comms[1].shared, 0u);
+    for (const char version : {1, 2}) {
+        std::string bytes = good, why;
+        bytes[8] = version;
+        bytes.replace(offsetof(collx_trace_header, records), 8, 8, '\0');
+        spit(path, bytes);
+        Trace trace = open_trace(path, &why);
+        ASSERT_TRUE(trace) << why;
+        EXPECT_GT(trace->events, 0u);
+        EXPECT_EQ(trace->comms[1].shared, 0u);
+        EXPECT_EQ(problem_of(trace), "");
+        bytes.pop_back();
+        spit(path, bytes);
+        EXPECT_EQ(problem_of(open_trace(path)), "truncated: of its records the last 1 are missing");
+    }
 }
 
 // What a program calls its communicators, and what it is called with, goes to terminals.
@@ -164,11 +174,18 @@ TEST(TraceReader, CutAnywhereShowsWhatIsThere)
     TraceFolder folder;
     const std::string good = sample(folder), path = folder.root + "/cut.collx";
     uint64_t before = 0;
-    for (size_t size = COLLX_TRACE_HEADER; size <= good.size(); size += 7) {
+    for (size_t size = COLLX_TRACE_HEADER; size <= good.size();
+         size = size < good.size() ? std::min(size + 7, good.size()) : size + 1) {
         spit(path, good.substr(0, size));
         Trace trace = open_trace(path);
         ASSERT_TRUE(trace);
         EXPECT_EQ(trace->invalid, 0u);
+        const bool whole = size == good.size();
+        EXPECT_EQ(trace->lost == 0, whole) << size;
+        EXPECT_EQ(problem_of(trace).find("truncated") == std::string::npos, whole) << size;
+        EXPECT_EQ(collx_trace_seen_ns(trace.get()), whole           ? trace->header.end_ns
+                                                    : trace->events ? trace->last_ns
+                                                                    : trace->header.start_ns);
         EXPECT_EQ(count_events(trace.get()), trace->events);
         EXPECT_GE(trace->events, before);
         before = trace->events;

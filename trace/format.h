@@ -7,6 +7,7 @@
 #ifndef COLLX_TRACE_FORMAT_H
 #define COLLX_TRACE_FORMAT_H
 
+#include "base/process.h"
 #include "trace/recorder.h"
 
 #include <assert.h>
@@ -20,7 +21,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define COLLX_TRACE_SUFFIX ".collx"
 
 enum {
-    COLLX_TRACE_VERSION = 2, /* 1 is read as well: what came later is 0 there */
+    COLLX_TRACE_VERSION = 3, /* older ones are read as well: what came later is 0 there */
     COLLX_TRACE_VERSION_FIRST = 1,
     COLLX_TRACE_BYTE_ORDER = 0x01020304,
     COLLX_TRACE_HEADER = 4096,
@@ -57,14 +58,23 @@ struct collx_trace_header {
     char release[32]; /* of collx */
     char mpi[256];
     char command[2048];
-    char rest[COLLX_TRACE_HEADER - 2536];
+    uint64_t records; /* in the file when it was closed; since version 3 */
+    char rest[COLLX_TRACE_HEADER - 2544];
 };
 
 static_assert(sizeof(struct collx_trace_header) == COLLX_TRACE_HEADER, "the header is 4096 bytes");
 static_assert(offsetof(struct collx_trace_header, job) == 24, "no holes");
 static_assert(offsetof(struct collx_trace_header, dropped) == 64, "no holes");
 static_assert(offsetof(struct collx_trace_header, boot_id) == 88, "no holes");
-static_assert(offsetof(struct collx_trace_header, rest) == 2536, "no holes");
+static_assert(offsetof(struct collx_trace_header, records) == 2536, "no holes");
+
+/* Whether the process that writes the file still does, on the system that `boot_id` is of. */
+static inline bool collx_trace_is_running(const struct collx_trace_header *header,
+                                          const char *boot_id)
+{
+    return !header->end_ns && !strncmp(header->boot_id, boot_id, sizeof header->boot_id) &&
+           header->pid && !collx_process_has_ended((pid_t)header->pid);
+}
 
 enum collx_trace_tag {
     COLLX_TRACE_NOTHING, /* not written, or not to its end */

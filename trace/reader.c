@@ -261,6 +261,20 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
     return COLLX_EINVALID;
 }
 
+/* How many there are in so many bytes, and what has been cut off; where the file was never closed
+ * that is not known. */
+static void find_records(struct collx_trace *trace, uint64_t bytes)
+{
+    const struct collx_trace_header *header = &trace->header;
+    /* Version 2 did not count them, but they were whole ones. */
+    const uint64_t least = (bytes + COLLX_TRACE_RECORD - 1) / COLLX_TRACE_RECORD;
+    const uint64_t written = header->version < 3 ? least : header->records;
+
+    trace->records = bytes / COLLX_TRACE_RECORD;
+    if (header->end_ns && written > trace->records)
+        trace->lost = written - trace->records;
+}
+
 int collx_trace_open(struct collx_trace **result, const char *path, char *why, size_t size)
 {
     struct collx_trace *trace = calloc(1, sizeof *trace);
@@ -299,7 +313,7 @@ int collx_trace_open(struct collx_trace **result, const char *path, char *why, s
     clean_field(trace->header.release, sizeof trace->header.release);
     clean_field(trace->header.mpi, sizeof trace->header.mpi);
     clean_field(trace->header.command, sizeof trace->header.command);
-    trace->records = ((uint64_t)facts.st_size - COLLX_TRACE_HEADER) / COLLX_TRACE_RECORD;
+    find_records(trace, (uint64_t)facts.st_size - COLLX_TRACE_HEADER);
     trace->last_ns = trace->header.start_ns;
     if (!survey(trace)) {
         error = -ENOMEM;
@@ -359,15 +373,23 @@ bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_re
 bool collx_trace_problem(const struct collx_trace *trace, char *text, size_t size)
 {
     const struct collx_trace_header *header = &trace->header;
-    const char *ended = header->end_ns ? "" : "ended without MPI_Finalize";
-    char missing[160] = "", damaged[96] = "";
+    char ended[32] = "", missing[160] = "", damaged[96] = "", boot_id[sizeof header->boot_id];
+
+    collx_file_text("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id);
+    if (!header->end_ns)
+        snprintf(ended, sizeof ended, "%s",
+                 collx_trace_is_running(header, boot_id) ? "has not ended yet"
+                                                         : "ended without MPI_Finalize");
 
     if (header->dropped)
         snprintf(missing, sizeof missing, "its last %llu events are missing: %s",
                  (unsigned long long)header->dropped,
                  header->stop == COLLX_TRACE_LIMIT ? "the limit was reached (COLLX_TRACE_LIMIT)"
                                                    : strerror((int)header->stop_errno));
-    if (trace->invalid)
+    if (trace->lost)
+        snprintf(damaged, sizeof damaged, "truncated: of its records the last %llu are missing",
+                 (unsigned long long)trace->lost);
+    else if (trace->invalid)
         snprintf(damaged, sizeof damaged,
                  "damaged: %llu records make no sense and were passed over",
                  (unsigned long long)trace->invalid);
@@ -383,7 +405,7 @@ uint64_t collx_trace_end_ns(const struct collx_trace *trace)
 
 uint64_t collx_trace_seen_ns(const struct collx_trace *trace)
 {
-    if (!trace->header.dropped)
+    if (!trace->header.dropped && !trace->lost)
         return collx_trace_end_ns(trace);
     return trace->events ? trace->last_ns : trace->header.start_ns;
 }

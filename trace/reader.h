@@ -43,6 +43,7 @@ struct collx_trace {
     uint64_t records; /* room for that many, used or not */
     uint64_t events;
     uint64_t invalid; /* records that make no sense and are passed over */
+    uint64_t lost;    /* records that were there, and have been cut off */
     uint64_t last_ns; /* end of the latest event; header.start_ns when there is none */
 
     /* The reading position. */

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,9 +143,8 @@ static bool in_use(const char *path, const struct collx_trace_header *mine)
     ssize_t got = pread(fd, &header, sizeof header, 0);
     close(fd);
     return got == sizeof header && !memcmp(header.magic, mine->magic, sizeof header.magic) &&
-           !header.end_ns && header.job != mine->job && header.pid != mine->pid &&
-           !memcmp(header.boot_id, mine->boot_id, sizeof header.boot_id) &&
-           !(kill((pid_t)header.pid, 0) && errno == ESRCH);
+           header.job != mine->job && header.pid != mine->pid &&
+           collx_trace_is_running(&header, mine->boot_id);
 }
 
 static int make_folder(const char *dir, char *why, size_t size)
@@ -270,6 +268,7 @@ void collx_trace_writer_pause(struct collx_trace_writer *writer, uint64_t end_ns
 {
     pthread_mutex_lock(&writer->lock);
     int keep = errno;
+    writer->header->records = writer->next;
     writer->header->end_ns = end_ns;
     if (writer->window)
         unmap_window(writer);
