@@ -25,9 +25,8 @@ static const struct collx_policy *load(const char *path, collx_policy_read_fn *r
     if (!read)
         collx_warn("%s", why);
     if (!read || read(path, &held, report, NULL)) {
-        collx_warn("the built-in policy is used instead of %s. 'collx policy check' tells when it "
-                   "is right",
-                   path);
+        collx_warn("the built-in policy is used instead of %s%s", path,
+                   read ? ". 'collx policy check' tells when it is right" : "");
         return collx_policy_builtin();
     }
     collx_policy_apply_options(&held);

@@ -10,7 +10,7 @@
 struct collx_report_view {
     unsigned by; /* 0: what suits the format */
     size_t top;  /* rows at most; 0: all */
-    int width;   /* columns of the terminal */
+    int width;   /* columns that a line may take */
 };
 
 struct collx_format {

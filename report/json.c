@@ -63,10 +63,11 @@ static json_t *pack_rank(const struct collx_rank *rank)
     return json_pack("{s:i, s:o, s:i, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
                      rank->number, "host", text(header->host), "pid", (int)header->pid, "run_ns",
                      integer(rank->run_ns), "seen_ns", integer(rank->seen_ns), "complete",
-                     header->end_ns && !header->dropped && !rank->trace->lost, "dropped", integer(header->dropped),
-                     "calls", integer(rank->calls), "time_ns", integer(rank->time_ns), "run_share",
-                     ratio(rank->time_ns, rank->seen_ns), "matched_calls", integer(rank->matched),
-                     "wait_ns", integer(rank->wait_ns), "last_count", integer(rank->last));
+                     header->end_ns && !header->dropped && !rank->trace->lost, "dropped",
+                     integer(header->dropped), "calls", integer(rank->calls), "time_ns",
+                     integer(rank->time_ns), "run_share", ratio(rank->time_ns, rank->seen_ns),
+                     "matched_calls", integer(rank->matched), "wait_ns", integer(rank->wait_ns),
+                     "last_count", integer(rank->last));
 }
 
 static int set_key(json_t *to, const struct collx_summary *summary, struct collx_symbols *symbols,

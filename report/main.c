@@ -127,10 +127,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-static int terminal_width(void)
+/* Those that tables may take. */
+static int columns(void)
 {
+    const char *told = getenv("COLUMNS");
     struct winsize size;
 
+    if (told && atoi(told) >= 80)
+        return atoi(told);
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 80)
         return 120;
     return size.ws_col;
@@ -154,7 +158,7 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &request);
     if (!request.top_given)
         request.view.top = request.format->top;
-    request.view.width = terminal_width();
+    request.view.width = columns();
     request.options.progress = isatty(STDERR_FILENO);
 
     const char *path = request.words[1] ? request.words[1] : request.words[0];

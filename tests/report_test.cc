@@ -138,6 +138,18 @@ TEST(Report, TextSaysWhatToThinkOfIt)
     }
 }
 
+TEST(Report, TextHasAsManyColumnsAsItIsGiven)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    const std::string by = folder.path + " --by collective,comm,size,route,site";
+    EXPECT_NE(report(folder, by).out.find("…"), std::string::npos);
+    setenv("COLUMNS", "500", 1);
+    Result run = report(folder, by);
+    unsetenv("COLUMNS");
+    EXPECT_EQ(run.out.find("…"), std::string::npos) << run.out;
+}
+
 // Calls of 1000 us, all of it waiting for whom `last` names: of the n-th call of a communicator.
 void record_meetings(uint32_t comm, int rank, int calls, uint64_t &t,
                      const std::function<int(int)> &last)

@@ -68,7 +68,7 @@ int collx_nx_taken(int n, int nodes);
 #define COLLX_NX_PARAM                                                                             \
     {                                                                                              \
         "n",                                                                                       \
-            "nodes a group, 2 at least; 0: as many as there are up to 16, 6 up to 36, else by "    \
+            "nodes a group (1 is 2); 0: as many as there are up to 16, 6 up to 36, else by "       \
             "their number",                                                                        \
             0, 0, 1 << 20, NULL                                                                    \
     }
