@@ -66,12 +66,27 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
         collx_comm_setup(comm);
 }
 
+/* Whether it has no bytes, which is the same on all ranks, though not by the same count and type.
+ */
+static bool is_empty(const struct collx_call *call)
+{
+    MPI_Count size = 0;
+
+    if (!call->count || collx_datatype_predefined((MPI_Datatype)call->datatype))
+        return !call->count;
+    return !pmpi.Type_size_x((MPI_Datatype)call->datatype, &size) && !size;
+}
+
 /* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
  * up, at the end of the same call. */
 static inline void count(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_call *call)
 {
     if (collx_call_is_wrong(comm, kind, call))
+        return;
+    /* One that MPI refuses on some rank has gone well on the others, which do not need that rank.
+     */
+    if (kind != COLLX_BARRIER && is_empty(call))
         return;
     const bool many = kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT;
     comm->may_be_long |= many || kind == COLLX_BCAST;

@@ -480,6 +480,7 @@ main([
     ("MPI begins again", begins_again),
     ("handles that are 0", simple("zero-handles")),
     ("a call that one rank gets wrong", lonely_error),
+    ("a call of nothing that one rank gets wrong", simple("lonely-error-of-nothing")),
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("collectives inside MPI_Finalize", simple("in-finalize")),

@@ -57,6 +57,30 @@ static void lonely_error(void)
     finish();
 }
 
+/* Of nothing the others have nothing to wait for: they do not need the rank that MPI refuses it. */
+static void lonely_error_of_nothing(void)
+{
+    MPI_Datatype empty;
+    MPI_Comm comm;
+    int value = 0;
+
+    start();
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    CHECK((MPI_Bcast(&value, 0, MPI_INT, rank ? 99 : 0, comm) != MPI_SUCCESS) == (rank != 0));
+#ifdef MPICH /* Open MPI sends even that. */
+    CHECK((MPI_Bcast(&value, 3, empty, rank ? 99 : 0, comm) != MPI_SUCCESS) == (rank != 0));
+#endif
+    for (int i = 0; i < 20; i++) /* all ask each other at the same call whether they set it up */
+        one_round(comm, i);
+    rounds(comm, 1500);
+    MPI_Comm_free(&comm);
+    MPI_Type_free(&empty);
+    finish();
+}
+
 /* Nor may that rank wait for the others, which need not come: with communicators that are set up
  * before their first call. */
 static void lonely_error_first(void)
@@ -141,6 +165,7 @@ static void handler_meanwhile(void)
 const struct weather weather_errors[] = {
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
+    {"lonely-error-of-nothing", lonely_error_of_nothing},
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"handler-meanwhile", handler_meanwhile},
