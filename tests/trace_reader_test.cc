@@ -193,6 +193,18 @@ TEST(TraceReader, CutAnywhereShowsWhatIsThere)
     EXPECT_GT(before, 18u);
 }
 
+TEST(TraceReader, AHoleInAFileIsDamage)
+{
+    TraceFolder folder;
+    std::string bytes = sample(folder);
+    ASSERT_EQ(problem_of(open_trace(folder.file(0))), "");
+    bytes.replace(bytes.size() - 3 * COLLX_TRACE_RECORD, 2 * COLLX_TRACE_RECORD,
+                  2 * COLLX_TRACE_RECORD, '\0');
+    spit(folder.file(0), bytes);
+    EXPECT_EQ(problem_of(open_trace(folder.file(0))),
+              "damaged: 2 records make no sense and were passed over");
+}
+
 TEST(TraceReader, FileThatIsCutWhileItIsRead)
 {
     TraceFolder folder;

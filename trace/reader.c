@@ -183,6 +183,9 @@ static bool survey(struct collx_trace *trace)
             records = i + 1;
         switch (tag) {
         case COLLX_TRACE_NOTHING:
+            /* Only where somebody was killed in the middle of it. */
+            trace->invalid += trace->header.end_ns && i < trace->header.records;
+            break;
         case COLLX_TRACE_COMPLETION:
             break;
         case COLLX_TRACE_EVENT:
