@@ -1,6 +1,6 @@
 /* What an algorithm is: one struct of function pointers, one file, one word in a policy.
  *
- * A new algorithm is a file algorithms/<collective>_<name>.c that defines
+ * A new algorithm is a file algorithms/<collective>/<collective>_<name>.c that defines
  *     const struct collx_algorithm collx_<collective>_<name> = { … };
  * and its name in algorithms/meson.build.  The life of one on a communicator:
  *

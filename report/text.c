@@ -347,10 +347,15 @@ static void print_paragraph(FILE *out, const char *text)
 }
 
 /* Whether somebody was last twice as often as was its turn: one that is slow, and not just anybody.
- * Of two ranks that would be always; three calls of four will do. */
+ * Of two ranks that would be always; three calls of four will do.  And more often than the
+ * unluckiest of so many equal ranks is by chance, in nineteen reports of twenty. */
 static bool is_one_late(const struct collx_row *row)
 {
-    return (double)row->last >= fmin(2 * row->turns, 0.75 * (double)row->last_of);
+    const double turns = row->turns, calls = (double)row->last_of, last = (double)row->last;
+    const double spread = sqrt(turns * (1 - turns / calls));
+    const double luck = turns + sqrt(2 * log(20 * calls / turns)) * spread;
+
+    return last >= fmin(2 * turns, 0.75 * calls) && last >= luck;
 }
 
 /* In words, about the collective that costs most. */

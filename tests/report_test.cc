@@ -178,6 +178,21 @@ TEST(Report, NobodyIsBlamedForItsTurn)
     EXPECT_NE(run.out.find("takes unequal time"), std::string::npos) << run.out;
 }
 
+// Of few calls somebody is always last twice as often as the others.
+TEST(Report, NobodyIsBlamedForBadLuck)
+{
+    TraceFolder folder;
+    record_ranks(folder, 8, 8, [](int rank) {
+        uint64_t t = start_ns;
+        uint32_t world = trace_comm(1, rank, 8, "MPI_COMM_WORLD");
+        record_meetings(world, rank, 16, t, [](int i) { return i < 4 ? 3 : i % 8; });
+    });
+    EXPECT_EQ(csv(report(folder, "-f csv --by collective " + folder.path).out)[0]["last_rank"],
+              "3");
+    Result run = report(folder, folder.path);
+    EXPECT_NE(run.out.find("takes unequal time"), std::string::npos) << run.out;
+}
+
 TEST(Report, WhoIsLateMoreOftenIsNamed)
 {
     for (int size : {2, 8}) {
