@@ -7,7 +7,6 @@
 #ifndef COLLX_TRACE_FORMAT_H
 #define COLLX_TRACE_FORMAT_H
 
-#include "base/process.h"
 #include "trace/recorder.h"
 
 #include <assert.h>
@@ -67,14 +66,6 @@ static_assert(offsetof(struct collx_trace_header, job) == 24, "no holes");
 static_assert(offsetof(struct collx_trace_header, dropped) == 64, "no holes");
 static_assert(offsetof(struct collx_trace_header, boot_id) == 88, "no holes");
 static_assert(offsetof(struct collx_trace_header, records) == 2536, "no holes");
-
-/* Whether the process that writes the file still does, on the system that `boot_id` is of. */
-static inline bool collx_trace_is_running(const struct collx_trace_header *header,
-                                          const char *boot_id)
-{
-    return !header->end_ns && !strncmp(header->boot_id, boot_id, sizeof header->boot_id) &&
-           header->pid && !collx_process_has_ended((pid_t)header->pid);
-}
 
 enum collx_trace_tag {
     COLLX_TRACE_NOTHING, /* not written, or not to its end */

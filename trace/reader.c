@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "trace/running.h"
 
 #include <errno.h>
 #include <fcntl.h>

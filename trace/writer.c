@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "trace/running.h"
 
 #include <errno.h>
 #include <fcntl.h>
