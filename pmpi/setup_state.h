@@ -50,8 +50,7 @@ size_t collx_setup_plan(struct collx_setup *setup);
 /* 5: some of what wants memory is refused, and no longer part of the next plan.  `errors`: what
  * kept any of the ranks from the segment, as below.  For a limit of ours one goes at a time. */
 void collx_setup_refuse(struct collx_setup *setup, uint64_t errors);
-/* The bit, as below, of what kept this rank from the segment: a negative errno, COLLX_EGONE, or 0.
- */
+/* The bit, as below, of what kept this rank from it: a negative errno, COLLX_EGONE, or 0. */
 uint64_t collx_setup_limit(int failed);
 
 /* setup_attach.c.  4, first half: the segment, of `size` bytes.  *failed: a negative errno where

@@ -66,8 +66,7 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
         collx_comm_setup(comm);
 }
 
-/* Whether it has no bytes, which is the same on all ranks, though not by the same count and type.
- */
+/* Whether it has no bytes: which is the same on all ranks, not so the count and the type. */
 static bool is_empty(const struct collx_call *call)
 {
     MPI_Count size = 0;
@@ -84,8 +83,7 @@ static inline void count(struct collx_comm *comm, enum collx_kind kind,
 {
     if (collx_call_is_wrong(comm, kind, call))
         return;
-    /* One that MPI refuses on some rank has gone well on the others, which do not need that rank.
-     */
+    /* One that MPI refuses on a rank has gone well on the others, which do not need that rank. */
     if (kind != COLLX_BARRIER && is_empty(call))
         return;
     const bool many = kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT;

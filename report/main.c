@@ -130,13 +130,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 /* Those that tables may take. */
 static int columns(void)
 {
-    const char *told = getenv("COLUMNS");
+    enum { LEAST = 80, USUAL = 120 };
+    const char *text = getenv("COLUMNS");
+    const int told = text ? atoi(text) : 0;
     struct winsize size;
 
-    if (told && atoi(told) >= 80)
-        return atoi(told);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 80)
-        return 120;
+    if (told >= LEAST)
+        return told;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < LEAST)
+        return USUAL;
     return size.ws_col;
 }
 
