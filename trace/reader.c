@@ -374,16 +374,23 @@ bool collx_trace_event_of(struct collx_trace *trace, const struct collx_trace_re
            when >= event->event.begin_ns && when <= INT64_MAX;
 }
 
+/* As far as something is to be said about that. */
+static const char *how_it_ended(const struct collx_trace_header *header)
+{
+    char boot_id[sizeof header->boot_id];
+
+    if (header->end_ns)
+        return "";
+    collx_file_text("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id);
+    return collx_trace_is_running(header, boot_id) ? "has not ended yet"
+                                                   : "ended without MPI_Finalize";
+}
+
 bool collx_trace_problem(const struct collx_trace *trace, char *text, size_t size)
 {
     const struct collx_trace_header *header = &trace->header;
-    char ended[32] = "", missing[160] = "", damaged[96] = "", boot_id[sizeof header->boot_id];
-
-    collx_file_text("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id);
-    if (!header->end_ns)
-        snprintf(ended, sizeof ended, "%s",
-                 collx_trace_is_running(header, boot_id) ? "has not ended yet"
-                                                         : "ended without MPI_Finalize");
+    const char *ended = how_it_ended(header);
+    char missing[160] = "", damaged[96] = "";
 
     if (header->dropped)
         snprintf(missing, sizeof missing, "its last %llu events are missing: %s",
