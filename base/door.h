@@ -17,7 +17,7 @@ enum collx_entry {
     COLLX_ENTRIES,
 };
 
-enum { COLLX_DOOR_VERSION = 2 };
+enum { COLLX_DOOR_VERSION = 3 };
 
 struct collx_door {
     unsigned version; /* COLLX_DOOR_VERSION of the door */

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "pmpi/calls.h"
 #include "pmpi/comm.h"
+#include "pmpi/hold.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
 #include "pmpi/setup.h"
@@ -124,6 +125,7 @@ int collx_adapter_open(const struct collx_door *door, char *why, size_t size)
         collx_requests_install();
     }
     collx_comm_free_install();
+    collx_hold_install();
     door->route[COLLX_ENTRY_Init] = (void *)init;
     door->route[COLLX_ENTRY_Init_thread] = (void *)init_thread;
     door->route[COLLX_ENTRY_Finalize] = (void *)finalize;

@@ -58,6 +58,7 @@
     X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
     X(Isend)                                                                                       \
+    X(Op_free)                                                                                     \
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \
     X(Put)                                                                                         \

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "pmpi/calls.h"
 #include "pmpi/gpu.h"
+#include "pmpi/hold.h"
 #include "pmpi/layouts.h"
 #include "pmpi/progress.h"
 #include "pmpi/types.h"
@@ -54,6 +55,14 @@ struct collx_selection {
     struct option option[];
 };
 
+/* What a call's datatype and operation are. */
+enum handles {
+    MADE,       /* one of them by the program, which may free it */
+    PREDEFINED, /* both, or there are none */
+    LASTING,    /* likewise, and elements lie one behind the other: the next call that has the same
+                   and as many is like this one, if its buffers are */
+};
+
 /* A rank that never waits, because it is always the last, or the root, would never let MPI move
  * what is pending: every so many calls it does.  Rare enough not to show in the time of a call. */
 enum { PROGRESS_EVERY = 64 };
@@ -72,29 +81,57 @@ static inline bool is_taken(const struct route *route, const struct collx_call *
     return !route->takes || route->takes(route->slot->state, call);
 }
 
-static inline int run_route(struct collx_selection *selection, const struct route *route,
-                            struct collx_call *call)
+static inline void note_route(struct collx_selection *selection, const struct route *route,
+                              struct collx_call *call)
 {
     call->route = route->number;
     call->reason = COLLX_REASON_POLICY;
     if (__builtin_expect(++selection->calls % PROGRESS_EVERY == 0, 0))
         collx_progress();
-    int error = route->slot->run(route->slot, call);
-    /* What went wrong on the way was on a communicator of ours: now it is this one's. */
+}
+
+/* What went wrong on the way was on a communicator of ours: now it is this one's. */
+static inline int end_route(const struct collx_call *call, int error)
+{
     if (__builtin_expect(error, 0))
         pmpi.Comm_call_errhandler((MPI_Comm)call->comm, error);
     return error;
 }
 
+static inline int run_route(struct collx_selection *selection, const struct route *route,
+                            struct collx_call *call)
+{
+    note_route(selection, route, call);
+    return end_route(call, route->slot->run(route->slot, call));
+}
+
+static __attribute__((noinline)) int
+run_with_made(struct collx_selection *selection, const struct route *route, struct collx_call *call)
+{
+    struct collx_hold hold;
+
+    note_route(selection, route, call);
+    collx_hold_take(&hold, call);
+    int error = route->slot->run(route->slot, call);
+    collx_hold_drop(&hold);
+    return end_route(call, error);
+}
+
+static inline int run_as(enum handles handles, struct collx_selection *selection,
+                         const struct route *route, struct collx_call *call)
+{
+    return (handles == MADE ? run_with_made : run_route)(selection, route, call);
+}
+
 /* The first one does not take it. */
 static int run_otherwise(struct collx_selection *selection, const struct option *option,
-                         enum collx_kind kind, struct collx_call *call)
+                         enum collx_kind kind, struct collx_call *call, enum handles handles)
 {
     static bool said;
 
     for (int i = 1; i < option->routes; i++)
         if (is_taken(&option->route[i], call))
-            return run_route(selection, &option->route[i], call);
+            return run_as(handles, selection, &option->route[i], call);
     if (option->rank_order && selection->comm->rank == 0)
         collx_warn_once(&said,
                         "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
@@ -105,10 +142,8 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
     return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
 }
 
-/* `lasting`: the next call that has the same datatype, operation and count will be like this one,
- * if its buffers are. */
 static inline int choose(struct collx_selection *selection, enum collx_kind kind,
-                         struct collx_call *call, bool lasting)
+                         struct collx_call *call, enum handles handles)
 {
     const struct option *option = selection->option;
 
@@ -118,8 +153,8 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
     if (!option->routes)
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
     if (!is_taken(option->route, call))
-        return run_otherwise(selection, option, kind, call);
-    if (lasting)
+        return run_otherwise(selection, option, kind, call, handles);
+    if (handles == LASTING)
         selection->last = (struct past_call){
             .datatype = call->datatype,
             .op = call->op,
@@ -130,7 +165,7 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
             .reduce = call->reduce,
             .op_kind = call->op_kind,
         };
-    return run_route(selection, option->route, call);
+    return run_as(handles, selection, option->route, call);
 }
 
 /* Whether the call is like the last one; then all is described.  What is at address 0 it is not:
@@ -155,7 +190,7 @@ static int run_barrier(struct collx_slot *slot, struct collx_call *call)
 {
     call->bytes = 0;
     call->op_kind = COLLX_OP_NONE;
-    return choose(slot->state, COLLX_BARRIER, call, false);
+    return choose(slot->state, COLLX_BARRIER, call, PREDEFINED);
 }
 
 /* The CPU cannot get at the buffers, so MPI packs them. */
@@ -202,12 +237,13 @@ static inline const struct collx_datatype *describe(struct collx_call *call, str
     return type;
 }
 
-/* Of a predefined type, which is there as long as the program, and whose elements lie one behind
- * the other. */
-static inline bool is_lasting(const struct collx_call *call, const struct collx_datatype *type,
-                              const struct room *room)
+/* Of a described call. */
+static inline enum handles handles_of(const struct collx_call *call,
+                                      const struct collx_datatype *type, const struct room *room)
 {
-    return type != &room->type && call->contiguous;
+    if (type == &room->type || call->op_kind == COLLX_OP_USER)
+        return MADE;
+    return call->contiguous ? LASTING : PREDEFINED;
 }
 
 static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selection,
@@ -221,7 +257,7 @@ static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selec
     call->op = 0;
     call->op_kind = COLLX_OP_NONE;
     call->reduce = NULL;
-    return choose(selection, COLLX_BCAST, call, is_lasting(call, type, &room));
+    return choose(selection, COLLX_BCAST, call, handles_of(call, type, &room));
 }
 
 /* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
@@ -298,8 +334,7 @@ static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *s
     if (!type)
         return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
-    return choose(selection, COLLX_ALLREDUCE, call,
-                  is_lasting(call, type, &room) && call->op_kind != COLLX_OP_USER);
+    return choose(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room));
 }
 
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)

@@ -1,5 +1,6 @@
 #include "pmpi/world.h"
 
+#include "pmpi/lifetime.h"
 #include "pmpi/pmpi.h"
 
 #include <stdatomic.h>
@@ -26,15 +27,15 @@ int collx_world_rank(const struct collx_comm *comm)
 static MPI_Group world;
 static atomic_bool has_world;
 
-/* Relaxed: it orders nothing. */
-static atomic_bool has_one_thread;
+/* What the program may do with threads; unless it has said so, all.  Relaxed: it orders nothing. */
+static atomic_int level = MPI_THREAD_MULTIPLE;
 
 void collx_world_keep(void)
 {
-    int level;
+    int provided;
 
-    if (!pmpi.Query_thread(&level))
-        atomic_store_explicit(&has_one_thread, level <= MPI_THREAD_FUNNELED, memory_order_relaxed);
+    if (!pmpi.Query_thread(&provided))
+        atomic_store_explicit(&level, provided, memory_order_relaxed);
     if (!pmpi.Comm_group(MPI_COMM_WORLD, &world))
         /* Release: a thread that sees it uses the group. */
         atomic_store_explicit(&has_world, true, memory_order_release);
@@ -42,7 +43,13 @@ void collx_world_keep(void)
 
 bool collx_world_has_one_thread(void)
 {
-    return atomic_load_explicit(&has_one_thread, memory_order_relaxed);
+    return atomic_load_explicit(&level, memory_order_relaxed) <= MPI_THREAD_FUNNELED;
+}
+
+bool collx_world_has_threads(void)
+{
+    return atomic_load_explicit(&level, memory_order_relaxed) == MPI_THREAD_MULTIPLE ||
+           collx_sessions_any();
 }
 
 bool collx_world_has(const struct collx_comm *comm, int *there)

@@ -25,4 +25,7 @@ bool collx_world_has(const struct collx_comm *comm, int *there);
  * next run. */
 bool collx_world_has_one_thread(void);
 
+/* Several may call MPI at the same time, as far as this process can tell. */
+bool collx_world_has_threads(void);
+
 #endif

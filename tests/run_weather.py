@@ -468,6 +468,8 @@ main([
     ("ranks fork, and have windows", forks_between_nodes("rma")),
     ("a rank becomes another program", becomes_another),
     ("threads, each on its own communicator", simple("threads")),
+    ("threads, one of which frees what another one's call uses",
+     simple("freed-meanwhile", env={"COLLX_AT_ONCE": "on"})),
     ("threads, one in a constructor, with a policy",
      constructor(2, "version: 1\nrules:\n  - use: [shm, pmpi]\n")),
     ("threads, one in a constructor, of 9 ranks", constructor(9)),

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -182,8 +184,187 @@ static void constructor(void)
     finish();
 }
 
+/* A datatype of so many blocks with gaps, and an operation, which a call uses while they are freed.
+ */
+enum { LATE_US = 300000, FREED_US = 100000, BLOCKS_MOST = 1000, PITCH = 4 };
+static MPI_Datatype made_type;
+static MPI_Op made_op;
+static int types_deleted;
+
+static int block_length(int i)
+{
+    return 1 + i % 3;
+}
+
+static int note_deleted(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type, (void)key, (void)value, (void)extra;
+    types_deleted++;
+    return MPI_SUCCESS;
+}
+
+static void make_type(int blocks)
+{
+    static int key = MPI_KEYVAL_INVALID;
+    int length[BLOCKS_MOST], at[BLOCKS_MOST];
+
+    for (int i = 0; i < blocks; i++)
+        length[i] = block_length(i), at[i] = PITCH * i;
+    MPI_Type_indexed(blocks, length, at, MPI_DOUBLE, &made_type);
+    MPI_Type_commit(&made_type);
+    if (key == MPI_KEYVAL_INVALID)
+        MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, note_deleted, &key, NULL);
+    MPI_Type_set_attr(made_type, key, NULL);
+}
+
+/* What has become free gets another content. */
+static void use_memory(void)
+{
+    enum { COUNT = 1000 };
+    char *block[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        const size_t size = 16 + (size_t)(i * 37 % 4000);
+        block[i] = malloc(size);
+        memset(block[i], 0x5a, size);
+    }
+    for (int i = 0; i < COUNT; i++)
+        free(block[i]);
+}
+
+/* A type may be had again, from another that was made of it, and be freed twice. */
+static void *free_type_meanwhile(void *unused)
+{
+    MPI_Datatype around, again;
+    int count;
+
+    MPI_Type_contiguous(1, made_type, &around);
+    usleep(FREED_US);
+    MPI_Type_get_contents(around, 1, 0, 1, &count, NULL, &again);
+    MPI_Type_free(&around);
+    MPI_Type_free(&made_type);
+    CHECK(made_type == MPI_DATATYPE_NULL);
+    MPI_Type_free(&again);
+    use_memory();
+    return unused;
+}
+
+static void *free_op_meanwhile(void *unused)
+{
+    usleep(FREED_US);
+    MPI_Op_free(&made_op);
+    CHECK(made_op == MPI_OP_NULL);
+    use_memory();
+    return unused;
+}
+
+static void bcast_meanwhile(int blocks)
+{
+    double *buf = calloc((size_t)blocks * PITCH, sizeof *buf);
+    MPI_Datatype used;
+    pthread_t freer;
+
+    make_type(blocks);
+    used = made_type;
+    types_deleted = 0;
+    for (int i = 0; i < 40; i++)
+        MPI_Bcast(buf, 1, used, 0, MPI_COMM_WORLD);
+    CHECK(!pthread_create(&freer, NULL, free_type_meanwhile, NULL));
+    if (rank == 0) {
+        usleep(LATE_US);
+        CHECK(!pthread_join(freer, NULL));
+        CHECK(types_deleted == 1);
+        make_type(blocks);
+        used = made_type;
+        for (int i = 0; i < PITCH * blocks; i++)
+            buf[i] = i + 1;
+    }
+    MPI_Bcast(buf, 1, used, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Type_free(&made_type);
+    else
+        CHECK(!pthread_join(freer, NULL));
+    CHECK(types_deleted == (rank ? 1 : 2));
+    for (int i = 0; rank && i < PITCH * blocks; i++)
+        CHECK(buf[i] == (i % PITCH < block_length(i / PITCH) ? i + 1 : 0));
+    free(buf);
+}
+
+static void add_up(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        ((double *)inout)[i] += ((double *)in)[i];
+}
+
+struct sum {
+    MPI_Comm comm;
+    MPI_Op op;
+    int count;
+    bool late;
+};
+
+static void *sum_up(void *arg)
+{
+    struct sum *sum = arg;
+    double *in = calloc((size_t)sum->count, sizeof *in),
+           *out = calloc((size_t)sum->count, sizeof *out);
+
+    for (int i = 0; i < sum->count; i++)
+        in[i] = i;
+    if (sum->late)
+        usleep(LATE_US);
+    MPI_Allreduce(in, out, sum->count, MPI_DOUBLE, sum->op, sum->comm);
+    for (int i = 0; i < sum->count; i++)
+        CHECK(out[i] == (double)size * i);
+    free(in);
+    free(out);
+    return NULL;
+}
+
+/* Two calls that use the same operation: it is freed when both are over. */
+static void allreduce_meanwhile(int count, MPI_Comm other)
+{
+    pthread_t freer, second;
+
+    MPI_Op_create(add_up, 1, &made_op);
+    struct sum sums[] = {{MPI_COMM_WORLD, made_op, count, rank == 0},
+                         {other, made_op, count, rank == 1}};
+    for (int i = 0; i < 2; i++)
+        sum_up(&sums[i]);
+    CHECK(!pthread_create(&second, NULL, sum_up, &sums[1]));
+    if (rank > 1)
+        CHECK(!pthread_create(&freer, NULL, free_op_meanwhile, NULL));
+    sum_up(&sums[0]);
+    CHECK(!pthread_join(second, NULL));
+    if (rank > 1)
+        CHECK(!pthread_join(freer, NULL));
+    else
+        MPI_Op_free(&made_op);
+}
+
+/* What another thread frees a call that is under way goes on using. */
+static void freed_meanwhile(void)
+{
+    MPI_Comm other;
+
+    if (!start_threads())
+        return;
+    bcast_meanwhile(20);          /* whose layout is kept */
+    bcast_meanwhile(BLOCKS_MOST); /* in pieces too short to be worth looking at at once */
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    allreduce_meanwhile(4, other);
+    allreduce_meanwhile(100000, other);
+    MPI_Comm_free(&other);
+    finish();
+}
+
 const struct weather weather_processes[] = {
-    {"killed", killed},           {"forks", forks},
-    {"exec", exec_away},          {"threads", threads},
-    {"constructor", constructor}, {0},
+    {"killed", killed},
+    {"forks", forks},
+    {"exec", exec_away},
+    {"threads", threads},
+    {"freed-meanwhile", freed_meanwhile},
+    {"constructor", constructor},
+    {0},
 };

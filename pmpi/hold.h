@@ -1,0 +1,35 @@
+/* Datatypes and operations of calls that are under way.
+ *
+ * Another thread may free them meanwhile: what an MPI library has begun it completes, and as soon
+ * as another rank has what a call gave it, that rank may have them freed here.  The handles would
+ * be dead then, or another type's.  So where threads may call MPI at the same time what a call
+ * still needs is freed when the last such call is over.
+ */
+#ifndef COLLX_HOLD_H
+#define COLLX_HOLD_H
+
+#include "base/call.h"
+
+/* Handles of one kind that a call uses, in a list while it does. */
+struct collx_held {
+    uintptr_t handle;
+    int frees; /* MPI_Type_free or MPI_Op_free have been called so often since */
+    struct collx_held *next;
+};
+
+/* Of a call.  Where nothing has to be held it stays empty. */
+struct collx_hold {
+    bool type_held, op_held;
+    struct collx_held type, op;
+};
+
+/* Hold what a described Bcast or Allreduce uses and other threads may free, until the drop, which
+ * has to come from the same stack frame: before anything that may leave that in another way, as an
+ * error handler of the program's may.  Local. */
+void collx_hold_take(struct collx_hold *hold, const struct collx_call *call);
+void collx_hold_drop(struct collx_hold *hold);
+
+/* Take MPI_Type_free and MPI_Op_free over. */
+void collx_hold_install(void);
+
+#endif
