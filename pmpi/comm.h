@@ -58,6 +58,13 @@ struct collx_messages {
     MPI_Request *request; /* [requests], of the messages on their way */
 };
 
+/* A call that the MPI library has been given and not returned from. */
+struct collx_handed {
+    bool under_way;
+    enum collx_kind kind;
+    struct collx_call call;
+};
+
 /* What a setup makes: the ways that calls go.  When the communicator is freed the next one of the
  * same ranks may have it as it is (pmpi/kept.h). */
 struct collx_routes {
@@ -96,6 +103,7 @@ struct collx_comm {
     /* They may come to something, on some rank.  Not of Barriers, nor of Allreduces of a few
      * elements, of which all ranks have as many; a Bcast may have other elements on each. */
     bool may_be_long;
+    struct collx_handed handed;
 
     /* Of pmpi/kept.c; NULL: nobody has asked for it, or there is none. */
     struct collx_identity *identity;

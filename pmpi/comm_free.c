@@ -17,6 +17,7 @@
 #include "pmpi/comm.h"
 #include "pmpi/kept.h"
 #include "pmpi/setup.h"
+#include "pmpi/warmup.h"
 #include "trace/recorder.h"
 
 #include <string.h>
@@ -128,6 +129,11 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
         return ((int (*)(MPI_Comm *))collx_door.real[entry])(comm);
     struct collx_comm *state = collx_comm_look(*comm);
     const bool known = state != &collx_comm_unknown;
+
+    if (known)
+        collx_warmup_settle(state);
+    else
+        collx_warmup_forget(*comm);
 #ifdef MPICH
     /* Lest a late callback's be the first call on it. */
     if (!known)

@@ -76,16 +76,10 @@ static bool is_empty(const struct collx_call *call)
     return !pmpi.Type_size_x((MPI_Datatype)call->datatype, &size) && !size;
 }
 
-/* The call has gone well, as far as MPI tells.  When it is worth it all ranks set the communicator
- * up, at the end of the same call. */
-static inline void count(struct collx_comm *comm, enum collx_kind kind,
+/* When it is worth it all ranks set the communicator up, at the end of the same call. */
+static inline void tally(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_call *call)
 {
-    if (collx_call_is_wrong(comm, kind, call))
-        return;
-    /* One that MPI refuses on a rank has gone well on the others, which do not need that rank. */
-    if (kind != COLLX_BARRIER && is_empty(call))
-        return;
     const bool many = kind != COLLX_BARRIER && call->count >= COLLX_WARMUP_COUNT;
     comm->may_be_long |= many || kind == COLLX_BCAST;
     if (many)
@@ -94,17 +88,16 @@ static inline void count(struct collx_comm *comm, enum collx_kind kind,
         meet(comm);
 }
 
-static inline __attribute__((always_inline)) int warm(enum collx_kind kind, struct collx_slot *slot,
-                                                      struct collx_call *call)
+/* The call has gone well, as far as MPI tells. */
+static inline void count(struct collx_comm *comm, enum collx_kind kind,
+                         const struct collx_call *call)
 {
-    struct collx_comm *comm = slot->state;
-
-    call->route = 0;
-    call->reason = COLLX_REASON_WARMUP;
-    int error = collx_call_mpi(kind, call);
-    if (__builtin_expect(!error, 1) || !collx_call_is_refused(error))
-        count(comm, kind, call);
-    return error;
+    if (collx_call_is_wrong(comm, kind, call))
+        return;
+    /* One that MPI refuses on a rank has gone well on the others, which do not need that rank. */
+    if (kind != COLLX_BARRIER && is_empty(call))
+        return;
+    tally(comm, kind, call);
 }
 
 /* What takes asking MPI, for which there has to be a communicator of ours; where there is none the
@@ -116,6 +109,65 @@ static bool is_refused(const struct collx_comm *comm, enum collx_kind kind,
 
     return kind != COLLX_BARRIER && call->count && !collx_self_init(comm->comm) &&
            !collx_select_sign(comm, kind, call, &signature);
+}
+
+/* An error handler of the program's has left it, by longjmp or by an exception, as it may where a
+ * Bcast brought more than there was room for: on others it has gone well.  A type of the program's
+ * own may have been freed since and cannot be looked at. */
+static void count_left(struct collx_comm *comm, const struct collx_handed *left)
+{
+    const struct collx_call *call = &left->call;
+    const bool made =
+        left->kind != COLLX_BARRIER && !collx_datatype_predefined((MPI_Datatype)call->datatype);
+
+    if (!collx_call_is_wrong(comm, left->kind, call) &&
+        (left->kind == COLLX_BARRIER || call->count) &&
+        (made || !is_refused(comm, left->kind, call)))
+        tally(comm, left->kind, call);
+}
+
+/* Have MPI carry the call out, and tell whether it is still to be counted: not if an error handler
+ * has made another one on this communicator, which has found this one left and counted it. */
+static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind,
+                               struct collx_call *call, int *error)
+{
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    *handed = (struct collx_handed){.under_way = true, .kind = kind, .call = *call};
+    *error = collx_call_mpi(kind, call);
+    const bool counts = handed->under_way && !collx_call_is_refused(*error);
+    handed->under_way = false;
+    return counts;
+}
+
+void collx_warmup_settle(struct collx_comm *comm)
+{
+    const struct collx_handed left = comm->handed;
+
+    comm->handed.under_way = false;
+    if (left.under_way)
+        count_left(comm, &left);
+}
+
+/* It may have been set up since. */
+static __attribute__((noinline)) int run_settled(struct collx_comm *comm, enum collx_kind kind,
+                                                 struct collx_call *call)
+{
+    collx_warmup_settle(comm);
+    return comm->slot[kind].run(&comm->slot[kind], call);
+}
+
+static inline __attribute__((always_inline)) int warm(enum collx_kind kind, struct collx_slot *slot,
+                                                      struct collx_call *call)
+{
+    struct collx_comm *comm = slot->state;
+    int error;
+
+    if (__builtin_expect(comm->handed.under_way, 0))
+        return run_settled(comm, kind, call);
+    if (hand_to_mpi(&comm->handed, kind, call, &error))
+        count(comm, kind, call);
+    return error;
 }
 
 /* Where not even the first calls may go to the MPI library. */
@@ -156,22 +208,37 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
     return collx_call_mpi(kind, call);
 }
 
+/* The last call that was the first one on a communicator, which nobody knows yet. */
+static _Thread_local struct collx_handed first_handed;
+
+void collx_warmup_forget(MPI_Comm comm)
+{
+    if (first_handed.call.comm == (uintptr_t)comm)
+        first_handed.under_way = false;
+}
+
 /* The first call on a communicator: only when MPI has found it good is it looked at, so that what
  * is no communicator is reported by MPI, and calls before MPI_Init or after MPI_Finalize too. */
 static int first(struct collx_slot *slot, struct collx_call *call)
 {
     const enum collx_kind kind = (enum collx_kind)(slot - collx_comm_unknown.slot);
+    const struct collx_handed before = first_handed;
+    int error;
 
     if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
-    call->route = 0;
-    call->reason = COLLX_REASON_WARMUP;
-    int error = collx_call_mpi(kind, call);
-    if (!collx_call_is_refused(error)) {
+    const bool left = before.under_way && before.call.comm == call->comm;
+    const bool counts = hand_to_mpi(&first_handed, kind, call, &error);
+    if (counts) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
-        if (comm != &collx_comm_unknown && !comm->inter)
+        if (comm != &collx_comm_unknown && !comm->inter) {
+            if (left)
+                count_left(comm, &before);
             count(comm, kind, call);
+        }
     }
+    if (before.under_way && !(counts && left))
+        first_handed = before;
     return error;
 }
 

@@ -485,6 +485,7 @@ main([
     ("a call of nothing that one rank gets wrong", simple("lonely-error-of-nothing")),
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
+    ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
     ("collectives inside MPI_Finalize", simple("in-finalize")),
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),
     ("collectives inside MPI_Comm_free, set up at once",

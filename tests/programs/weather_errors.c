@@ -1,6 +1,7 @@
 /* Programs whose calls MPI refuses, and that handle errors: cases of weather.c. */
 #include "tests/programs/weather.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 
 /* Handles that a program forgot to set are MPI's to refuse. */
@@ -149,6 +150,77 @@ static void lonely_error_told(void)
     finish();
 }
 
+static jmp_buf back;
+static int jumps;
+
+static void jump_back(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm, (void)error;
+    jumps++;
+    longjmp(back, 1);
+}
+
+static MPI_Comm comm_to_jump_from(void)
+{
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(jump_back, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    return comm;
+}
+
+/* A Bcast that brings the last rank more than it has room for. */
+static void bring_too_much(MPI_Comm comm)
+{
+    char bytes[64] = {0};
+    const int before = jumps;
+
+    if (!setjmp(back))
+        MPI_Bcast(bytes, rank == size - 1 ? 8 : 64, MPI_CHAR, 0, comm);
+    CHECK(jumps == before + (rank == size - 1));
+}
+
+/* Calls that MPI refuses on one rank alone, which jumps out of them. */
+static void get_it_wrong(MPI_Comm comm)
+{
+    int value = 0, all = 0;
+
+    if (rank == 0 && !setjmp(back))
+        MPI_Bcast(&value, 1, MPI_INT, size, comm);
+    if (rank == 0 && !setjmp(back))
+        MPI_Allreduce(&value, &all, 1, MPI_INT, MPI_MAXLOC, comm);
+}
+
+/* An error handler leaves a call, of which all ranks have to think alike nevertheless: the first on
+ * a communicator, a later one, and the one after which all ask each other, which is the last. */
+static void jump_out_of_call(void)
+{
+    enum { ASK_AFTER = 16 };
+    MPI_Comm comm;
+
+    start();
+    for (int before = 0; before < 3; before++) {
+        comm = comm_to_jump_from();
+        for (int i = 0; i < before; i++)
+            one_round(comm, i);
+        get_it_wrong(comm);
+        bring_too_much(comm);
+        get_it_wrong(comm);
+        for (int i = 0; i < 1500; i++)
+            one_round(comm, i);
+        MPI_Comm_free(&comm);
+    }
+    comm = comm_to_jump_from();
+    for (int i = 1; i < ASK_AFTER; i++)
+        MPI_Barrier(comm);
+    bring_too_much(comm);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 /* handler_meanwhile.c sets one while collx makes what it needs for the communicator. */
 static void handler_meanwhile(void)
 {
@@ -168,6 +240,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-of-nothing", lonely_error_of_nothing},
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
+    {"jump-out-of-call", jump_out_of_call},
     {"handler-meanwhile", handler_meanwhile},
     {0},
 };
