@@ -279,7 +279,8 @@ static int run_bcast(struct collx_slot *slot, struct collx_call *call)
     return run_new_bcast(selection, call);
 }
 
-/* Up to so many elements MPI takes buffers that are the same as in place; more it refuses. */
+/* Up to so many elements MPI takes buffers that are the same as in place; more it refuses, if it
+ * looks. */
 #ifdef MPICH
 enum { SAME_UP_TO = 0 };
 #else
@@ -299,7 +300,7 @@ static inline bool find_operand(struct collx_call *call, bool predefined)
     if (call->sbuf == MPI_IN_PLACE)
         call->sbuf = call->rbuf;
     else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO)
-        return false;
+        return !collx_arguments_checked();
     else if (predefined && call->bytes && !call->sbuf)
         return false;
     if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))

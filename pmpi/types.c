@@ -232,13 +232,22 @@ bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type)
     return !pmpi.Type_size_x(datatype, &type->size);
 }
 
-bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op)
+/* An Allreduce of nothing checks its arguments, and no more. */
+static bool is_taken(MPI_Datatype type, MPI_Op op)
 {
     char nothing[2];
 
-    /* An Allreduce of nothing checks its arguments, and no more. */
-    return !pmpi.Allreduce(&nothing[0], &nothing[1], 0, (MPI_Datatype)type->handle, op,
-                           collx_self());
+    return !pmpi.Allreduce(&nothing[0], &nothing[1], 0, type, op, collx_self());
+}
+
+bool collx_arguments_checked(void)
+{
+    return !is_taken(MPI_INT, MPI_MAXLOC);
+}
+
+bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op)
+{
+    return is_taken((MPI_Datatype)type->handle, op);
 }
 
 /* MPI is asked each time: a program that frees such a type, though it must not, may get another one

@@ -24,6 +24,10 @@ const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type);
 /* Facts about any type, in *type.  False if it is none that may be used for communication. */
 bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
 
+/* Whether the library looks at arguments at all; Open MPI may be told not to, as with
+ * mpi_param_check=0, and others may have been built so. */
+bool collx_arguments_checked(void);
+
 /* Whether the library has that operation on a type that is an extension. */
 bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op);
 

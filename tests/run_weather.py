@@ -145,6 +145,14 @@ def handler_meanwhile(folder):
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
 
 
+def same_buffers(folder):
+    unchecked = {"OMPI_MCA_mpi_param_check": 0, "MPIR_CVAR_ERROR_CHECKING": 0}
+    if job("same-buffers", unchecked, with_collx=False).code:
+        raise Skip("this MPI library looks at arguments whatever it is told")
+    simple("same-buffers", env=unchecked)(folder)
+    simple("same-buffers", env={"COLLX_AT_ONCE": "on", **unchecked})(folder)
+
+
 def given_back(use):
     """What collx takes from the MPI library of what that counts: a job has many communicators."""
 
@@ -486,6 +494,7 @@ main([
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
+    ("an MPI library that does not look at arguments", same_buffers),
     ("collectives inside MPI_Finalize", simple("in-finalize")),
     ("collectives inside MPI_Comm_free", simple("in-comm-free")),
     ("collectives inside MPI_Comm_free, set up at once",

@@ -221,6 +221,20 @@ static void jump_out_of_call(void)
     finish();
 }
 
+/* Buffers that are the same on some ranks alone, which is wrong, but does where MPI does not look.
+ */
+static void same_buffers(void)
+{
+    start();
+    for (int i = 0; i < 3000; i++) {
+        int in[4] = {i, i, i, i}, out[4] = {i, i, i, i};
+        CHECK(MPI_Allreduce(rank ? in : out, out, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD) ==
+              MPI_SUCCESS);
+        CHECK(out[0] == size * i && out[3] == size * i);
+    }
+    finish();
+}
+
 /* handler_meanwhile.c sets one while collx makes what it needs for the communicator. */
 static void handler_meanwhile(void)
 {
@@ -241,6 +255,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"jump-out-of-call", jump_out_of_call},
+    {"same-buffers", same_buffers},
     {"handler-meanwhile", handler_meanwhile},
     {0},
 };
