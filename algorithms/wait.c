@@ -195,9 +195,9 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
     if (!missing.count ||
         (team->stall_said && __atomic_exchange_n(team->stall_said, 1, __ATOMIC_RELAXED)))
         return;
-    collx_warn("rank %d of %s has waited %llu s in %s%s for %s%s%s. Have they stopped, or "
+    collx_warn("rank %d of %s has waited %s in %s%s for %s%s%s. Have they stopped, or "
                "are they in another call%s? It goes on waiting (COLLX_STALL sets this time)",
-               team->rank, team->name, collx_clock_seconds(waited_ns), team->ops->prefix,
+               team->rank, team->name, collx_clock_text(waited_ns).text, team->ops->prefix,
                wait->what, wait->vague && missing.count > 1 ? "some of " : "",
                collx_missing_text(&missing), wait->relayed ? ", or others that these wait for" : "",
                team->ops->stall_advice);

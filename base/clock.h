@@ -2,6 +2,7 @@
 #define COLLX_CLOCK_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 /* Nanoseconds since some moment that is the same for all processes of a node. */
@@ -13,11 +14,21 @@ static inline uint64_t collx_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* For messages.  In integers, as all that is reckoned within a program's calls: it may have asked
- * for a trap where a floating-point result is not exact. */
-static inline unsigned long long collx_clock_seconds(uint64_t ns)
+struct collx_clock_text {
+    char text[32];
+};
+
+/* For messages: "300 ms", or "30 s" where it is a second or more.  In integers, as all that is
+ * reckoned within a program's calls: it may have asked for a trap where a floating-point result is
+ * not exact. */
+static inline struct collx_clock_text collx_clock_text(uint64_t ns)
 {
-    return (ns + 500000000u) / 1000000000u;
+    const uint64_t unit = ns < 1000000000u ? 1000000u : 1000000000u;
+    struct collx_clock_text span;
+
+    snprintf(span.text, sizeof span.text, "%llu %s", (unsigned long long)((ns + unit / 2) / unit),
+             unit == 1000000u ? "ms" : "s");
+    return span;
 }
 
 #endif

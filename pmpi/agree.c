@@ -25,11 +25,11 @@ static void report_wait(struct collx_comm *comm, int64_t waited_ms, int *claim)
     gethostname(host, sizeof host - 1);
     if (!*comm->label)
         collx_comm_name(comm);
-    collx_warn("the ranks of %s%s%s have been waiting for %llu s to agree on their routes. Does "
+    collx_warn("the ranks of %s%s%s have been waiting for %s to agree on their routes. Does "
                "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
                "-x LD_PRELOAD",
                comm->label, comm->rank ? " on " : "", comm->rank ? host : "",
-               collx_clock_seconds((uint64_t)waited_ms * 1000000),
+               collx_clock_text((uint64_t)waited_ms * 1000000).text,
                comm->rank ? ", also rank 0" : "");
 }
 

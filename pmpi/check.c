@@ -124,10 +124,10 @@ static void report_wait(struct collx_comm *comm, bool sends, struct collx_missin
     check->said = true;
     if (!collx_job_first_here(what, &check->speaks) && comm->rank != 0)
         return;
-    collx_warn("rank %d of %s has waited %llu s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
+    collx_warn("rank %d of %s has waited %s in %s to hear what %s call%s (COLLX_CHECK)%s. %s "
                "stopped, or %s in something else than collectives of %s? It goes on waiting "
                "(COLLX_STALL sets this time)",
-               comm->rank, comm->label, collx_clock_seconds(waited_ns),
+               comm->rank, comm->label, collx_clock_text(waited_ns).text,
                collx_mpi_name(check->kind, COLLX_BLOCKING), collx_missing_text(missing),
                several ? "" : "s", comm->rank ? ", which compares, and may wait for others" : "",
                several ? "Have they" : "Has it", several ? "are they" : "is it", comm->label);

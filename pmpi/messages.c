@@ -150,9 +150,9 @@ static void report_stall(struct collx_comm *comm, bool sends, struct collx_missi
                          uint64_t waited_ns)
 {
     comm->routes.team->stalled = true;
-    collx_warn("rank %d of %s has waited %llu s in a collective for a message %s %s. Has it "
+    collx_warn("rank %d of %s has waited %s in a collective for a message %s %s. Has it "
                "stopped, or is it in another call? It goes on waiting (COLLX_STALL sets this time)",
-               comm->rank, comm->routes.team->name, collx_clock_seconds(waited_ns),
+               comm->rank, comm->routes.team->name, collx_clock_text(waited_ns).text,
                sends ? "to" : "from", collx_missing_text(missing));
 }
 
