@@ -283,11 +283,21 @@ void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler)
     pmpi.Errhandler_free(handler);
 }
 
+/* Open MPI 5 tells of what it has made itself where a program has given no name: by numbers that
+ * are other ones on each rank, and the next time. */
+static bool is_made_up(const char *name)
+{
+    return !strncmp(name, "MPI COMMUNICATOR ", strlen("MPI COMMUNICATOR ")) ||
+           !strncmp(name, "MPI COMM ", strlen("MPI COMM "));
+}
+
 void collx_comm_name(struct collx_comm *comm)
 {
     int length = 0;
 
-    if (pmpi.Comm_get_name(comm->comm, comm->name, &length) || !length)
+    if (pmpi.Comm_get_name(comm->comm, comm->name, &length) || is_made_up(comm->name))
+        comm->name[0] = '\0';
+    if (!*comm->name)
         snprintf(comm->label, sizeof comm->label, "a communicator of %d ranks", comm->size);
     else
         snprintf(comm->label, sizeof comm->label, "%s", comm->name);

@@ -160,6 +160,20 @@ static void names_differ(void)
     }
 }
 
+/* Names as Open MPI 5 gives to what a program has given none: with numbers that each process counts
+ * for itself. */
+static void made_up_names(void)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name,
+                 i % 2 ? "MPI COMM %d SPLIT FROM 0" : "MPI COMMUNICATOR %d DUP FROM 0",
+                 3 + i + rank);
+        life(name, 100);
+    }
+}
+
 /* Some ranks have made more since than they can keep, others have not. */
 static void lost(void)
 {
@@ -321,6 +335,7 @@ int main(int argc, char **argv)
                  {"other-name", other_name},
                  {"other-order", other_order},
                  {"names-differ", names_differ},
+                 {"made-up-names", made_up_names},
                  {"lost", lost},
                  {"still-in-use", still_in_use},
                  {"one-too-many", one_too_many},
