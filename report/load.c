@@ -284,44 +284,73 @@ static void align_clocks(struct collx_summary *summary)
     }
 }
 
+/* That both know its name need not be: it may have got one later, or on some ranks alone. */
 static bool same_instance(const void *elements, uint32_t element, const void *key)
 {
     const struct collx_instance *a = (const struct collx_instance *)elements + element, *b = key;
 
-    return a->global == b->global && a->size == b->size;
+    return a->global == b->global && a->size == b->size &&
+           (!*a->name || !*b->name || !strcmp(a->name, b->name));
 }
 
+static bool same_definition(const void *elements, uint32_t element, const void *key)
+{
+    const struct collx_trace_read_comm *a = elements, *b = key;
+
+    return a[element].global == b->global && a[element].size == b->size;
+}
+
+static uint64_t hash_comm(const struct collx_trace_read_comm *comm)
+{
+    return collx_index_hash(comm->global, (uint64_t)comm->size);
+}
+
+/* Which communicator that is of which file `number` knows so much; UINT32_MAX: out of memory. */
+static uint32_t find_instance(struct collx_collector *collector, uint32_t number,
+                              const struct collx_trace_read_comm *comm)
+{
+    const struct collx_instance instance = {
+        .global = comm->global, .name = comm->name, .size = comm->size};
+
+    if (!collx_array_grow(&collector->instances, collector->instances_count, sizeof instance))
+        return UINT32_MAX;
+    uint32_t at = collx_index_find(&collector->instance_index, hash_comm(comm), same_instance,
+                                   collector->instances, &instance, collector->instances_count);
+    if (at == UINT32_MAX)
+        return at;
+    if (at == collector->instances_count)
+        collector->instances[collector->instances_count++] = instance;
+    struct collx_instance *known = &collector->instances[at];
+    if (*comm->name)
+        known->name = comm->name;
+    if (comm->shared > known->shared)
+        known->shared = comm->shared;
+    if (!known->files || known->last_file != number)
+        known->files++;
+    known->last_file = number;
+    return at;
+}
+
+/* A file may define a communicator several times: the last one is what it knows best. */
 static int number_comms(struct collx_collector *collector, uint32_t number)
 {
     struct collx_file *file = &collector->files[number];
+    const struct collx_trace_read_comm *comms = file->trace->comms;
+    const uint32_t count = file->trace->comms_count;
+    struct collx_index index = {0};
+    bool enough = (file->comm = calloc(count, sizeof *file->comm));
 
-    file->comm = calloc(file->trace->comms_count, sizeof *file->comm);
-    if (!file->comm)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < file->trace->comms_count; i++) {
-        const struct collx_trace_read_comm *comm = &file->trace->comms[i];
-        struct collx_instance instance = {.global = comm->global, .name = "", .size = comm->size};
-        uint64_t hash = collx_index_hash(instance.global, (uint64_t)instance.size);
-
-        if (!collx_array_grow(&collector->instances, collector->instances_count, sizeof instance))
-            return -ENOMEM;
-        uint32_t at = collx_index_find(&collector->instance_index, hash, same_instance,
-                                       collector->instances, &instance, collector->instances_count);
-        if (at == UINT32_MAX)
-            return -ENOMEM;
-        if (at == collector->instances_count)
-            collector->instances[collector->instances_count++] = instance;
-        struct collx_instance *known = &collector->instances[at];
-        if (*comm->name)
-            known->name = comm->name;
-        if (comm->shared > known->shared)
-            known->shared = comm->shared;
-        if (!known->files || known->last_file != number)
-            known->files++;
-        known->last_file = number;
-        file->comm[i] = at;
+    for (uint32_t i = count; enough && i-- > 0;) {
+        file->comm[i] =
+            collx_index_find(&index, hash_comm(&comms[i]), same_definition, comms, &comms[i], i);
+        enough = file->comm[i] != UINT32_MAX;
     }
-    return 0;
+    for (uint32_t i = 0; enough && i < count; i++) {
+        file->comm[i] = find_instance(collector, number, &comms[file->comm[i]]);
+        enough = file->comm[i] != UINT32_MAX;
+    }
+    collx_index_finish(&index);
+    return enough ? 0 : -ENOMEM;
 }
 
 static bool same_comm(const void *elements, uint32_t element, const void *key)

@@ -154,6 +154,47 @@ TEST(Report, NamesOfCxx)
         EXPECT_NE(out.find(name), std::string::npos) << name << " in:\n" << out;
 }
 
+// One global number for several communicators: threads have used these in another order on each
+// rank, or there is no MPI_COMM_WORLD that tells who is in them.
+TEST(Report, CommunicatorsOfOtherNamesAreOthers)
+{
+    TraceFolder folder;
+    record_ranks(folder, 2, 2, [](int rank) {
+        for (uint64_t i = 0; i < 2; i++) {
+            const bool fast = i == (uint64_t)rank;
+            uint32_t comm = trace_comm(2 + i, rank, 2, "");
+            trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + (fast ? 10 : 1000));
+            comm = trace_comm(2 + i, rank, 2, fast ? "fast" : "slow"); /* it has been set up */
+            trace_event(COLLX_BARRIER, comm, 1, start_ns, start_ns + (fast ? 10 : 1000));
+        }
+    });
+    std::vector<Line> rows = csv(report(folder, "-f csv --by comm " + folder.path).out);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["comm"], "slow");
+    EXPECT_EQ(rows[0]["calls"], "4");
+    EXPECT_EQ(rows[0]["time_ns"], "4000");
+    EXPECT_EQ(rows[0]["matched_calls"], "0");
+    EXPECT_EQ(rows[1]["comm"], "fast");
+    EXPECT_EQ(rows[1]["time_ns"], "40");
+}
+
+// One that has got its name late, and on some ranks alone, is still one.
+TEST(Report, CommunicatorsWithoutANameMayHaveOneElsewhere)
+{
+    TraceFolder folder;
+    record_ranks(folder, 3, 3, [](int rank) {
+        uint32_t comm = trace_comm(2, rank, 3, "");
+        trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        comm = trace_comm(2, rank, 3, rank == 1 ? "late" : "");
+        trace_event(COLLX_BARRIER, comm, 1, start_ns, start_ns + 10);
+    });
+    std::vector<Line> rows = csv(report(folder, "-f csv --by comm " + folder.path).out);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["comm"], "late");
+    EXPECT_EQ(rows[0]["comm_instances"], "1");
+    EXPECT_EQ(rows[0]["matched_calls"], "6");
+}
+
 // JSON is UTF-8; what is not has each byte that is none replaced.
 TEST(Report, NamesThatAreNoUtf8)
 {
