@@ -32,6 +32,8 @@ struct collx_instance {
     uint32_t last_file;
     uint32_t comm; /* index into summary.comms */
     uint64_t shared;
+    bool *there; /* by rank: whether a trace is its; NULL: there are too few of them for all */
+    bool mixed;  /* it is several: more than one trace is of one rank */
 };
 
 struct collx_file {

@@ -305,6 +305,23 @@ static uint64_t hash_comm(const struct collx_trace_read_comm *comm)
     return collx_index_hash(comm->global, (uint64_t)comm->size);
 }
 
+/* False: out of memory. */
+static bool add_rank(const struct collx_collector *collector, struct collx_instance *instance,
+                     int rank)
+{
+    /* With one rank there is nothing to find out, and where not all ranks left a trace it does not
+     * matter. */
+    if (instance->size < 2 || (uint32_t)instance->size > collector->files_count)
+        return true;
+    if (!instance->there)
+        instance->there = calloc((size_t)instance->size, sizeof *instance->there);
+    if (!instance->there)
+        return false;
+    instance->mixed |= instance->there[rank];
+    instance->there[rank] = true;
+    return true;
+}
+
 /* Which communicator that is of which file `number` knows so much; UINT32_MAX: out of memory. */
 static uint32_t find_instance(struct collx_collector *collector, uint32_t number,
                               const struct collx_trace_read_comm *comm)
@@ -325,10 +342,11 @@ static uint32_t find_instance(struct collx_collector *collector, uint32_t number
         known->name = comm->name;
     if (comm->shared > known->shared)
         known->shared = comm->shared;
-    if (!known->files || known->last_file != number)
-        known->files++;
+    if (known->files && known->last_file == number)
+        return at;
+    known->files++;
     known->last_file = number;
-    return at;
+    return add_rank(collector, known, comm->rank) ? at : UINT32_MAX;
 }
 
 /* A file may define a communicator several times: the last one is what it knows best. */
@@ -387,7 +405,17 @@ static int group_comms(struct collx_summary *summary)
         summary->comms[at].instances++;
         if (instance->shared > summary->comms[at].shared)
             summary->comms[at].shared = instance->shared;
+        summary->comms[at].mixed |= instance->mixed;
         instance->comm = at;
+    }
+    for (uint32_t i = 0; i < summary->comms_count; i++) {
+        const struct collx_report_comm *comm = &summary->comms[i];
+        if (comm->mixed)
+            collx_problem_add(summary,
+                              "%s%ssome communicators of %d ranks cannot be told apart (the "
+                              "program has threads, or no MPI_COMM_WORLD), and waits on them are "
+                              "not counted",
+                              comm->name, *comm->name ? ": " : "", comm->size);
     }
     return 0;
 }

@@ -145,7 +145,7 @@ int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uin
     uint64_t shift = (uint64_t)collector->files[file].shift;
 
     /* With one rank nobody waits, and without all traces nobody knows. */
-    if (instance->size < 2 || (uint32_t)instance->size != instance->files)
+    if (instance->size < 2 || (uint32_t)instance->size != instance->files || instance->mixed)
         return 0;
     if (!collector->matcher)
         collector->matcher = calloc(1, sizeof *collector->matcher);

@@ -67,6 +67,8 @@ void collx_summary_destroy(struct collx_summary *summary)
     }
     for (uint32_t i = 0; collector && i < collector->lines_count; i++)
         collx_histogram_finish(&collector->lines[i].durations);
+    for (uint32_t i = 0; collector && i < collector->instances_count; i++)
+        free(collector->instances[i].there);
     if (collector) {
         free(collector->files);
         free(collector->instances);

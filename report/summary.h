@@ -34,6 +34,7 @@ struct collx_report_comm {
     const char *name; /* "": they have none */
     int size;         /* 0: nothing is known of it */
     uint32_t instances;
+    bool mixed; /* some of them cannot be told apart */
     uint64_t
         shared; /* bytes of memory that the ranks of one of them share; of the one that has most */
 };

@@ -178,6 +178,29 @@ TEST(Report, CommunicatorsOfOtherNamesAreOthers)
     EXPECT_EQ(rows[1]["time_ns"], "40");
 }
 
+// Without MPI_COMM_WORLD, and without names.  Two of four ranks left a trace: as many as the
+// communicator has, and yet not of all its ranks.
+TEST(Report, CommunicatorsThatCannotBeToldApart)
+{
+    TraceFolder folder;
+    for (int rank : {0, 2})
+        record(folder, rank, 4, [] {
+            for (uint64_t global : {2, 3}) {
+                uint32_t comm = trace_comm(global, 0, 2, global == 2 ? "" : "named");
+                trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+            }
+        });
+    Result run = report(folder, "-f csv --by comm " + folder.path);
+    EXPECT_EQ(run.status, 0);
+    std::vector<Line> rows = csv(run.out);
+    ASSERT_EQ(rows.size(), 2u);
+    for (Line &row : rows)
+        EXPECT_EQ(row["matched_calls"], "0") << row["comm"];
+    for (const char *part : {"\ncollx-report: some communicators of 2 ranks cannot be told apart",
+                             "\ncollx-report: named: some communicators of 2 ranks cannot"})
+        EXPECT_NE(("\n" + run.err).find(part), std::string::npos) << run.err;
+}
+
 // One that has got its name late, and on some ranks alone, is still one.
 TEST(Report, CommunicatorsWithoutANameMayHaveOneElsewhere)
 {

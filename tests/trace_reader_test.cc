@@ -72,6 +72,19 @@ TEST(TraceReader, EventsOfAnotherTimeAreNotBelieved)
     EXPECT_EQ(events(1000, 2001, 0), 1u) << "the run has not ended";
 }
 
+TEST(TraceReader, RanksAreOfTheirCommunicator)
+{
+    TraceFolder folder;
+    EXPECT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 2));
+                  trace_comm(1, 1, 2, "");
+                  trace_comm(2, 2, 2, "");
+                  collx_recorder.close();
+              }),
+              0);
+    EXPECT_EQ(open_trace(folder.file(0))->invalid, 1u);
+}
+
 // A run's end is known from the first look; events after it would take more than all of its time.
 TEST(TraceReader, WhatIsWrittenMeanwhileIsLeftAlone)
 {

@@ -100,7 +100,8 @@ static bool define(struct collx_trace *trace, struct strings *strings,
         return add_string(strings, record);
     case COLLX_TRACE_COMM: {
         uint32_t id = record->comm.id;
-        if (!id || record->comm.size < 1 || record->comm.rank < 0 || record->comm.nodes < 0 ||
+        if (!id || record->comm.size < 1 || record->comm.rank < 0 ||
+            record->comm.rank >= record->comm.size || record->comm.nodes < 0 ||
             record->comm.shared > INT64_MAX ||
             !reach(&trace->comms, &trace->comms_count, id, sizeof *trace->comms))
             return false;
