@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <sched.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -550,6 +551,71 @@ TEST(Trace, EarlierRunIsReplacedARunningOneIsNot)
         EXPECT_NE(entry.path().filename().string()[0], '.');
     }
     EXPECT_EQ(files, 2u);
+}
+
+// Jobs that begin at the same moment, in a new folder or where an earlier one has left its trace.
+TEST(Trace, JobsThatBeginAtOnceReplaceNoneOfEachOther)
+{
+    enum { JOBS = 8, ROUNDS = 40 };
+
+    for (int round = 0; round < ROUNDS; round++) {
+        TraceFolder folder;
+        int begin[2], begun[2];
+        pid_t jobs[JOBS];
+        char byte;
+        std::filesystem::create_directory(folder.path);
+        if (round % 2) {
+            ASSERT_EQ(in_process([&] {
+                          open_or_die(trace_setup(folder, 0, 1));
+                          collx_recorder.close();
+                      }),
+                      0);
+        }
+        ASSERT_EQ(pipe(begin) + pipe(begun), 0);
+        for (int job = 0; job < JOBS; job++) {
+            jobs[job] = fork();
+            if (jobs[job])
+                continue;
+            collx_trace_setup setup = trace_setup(folder, 0, 1);
+            setup.job = 1000u + (unsigned)job;
+            close(begin[1]);
+            if (!read(begin[0], &byte, 1)) // all at once
+                open_or_die(setup);
+            close(begun[1]);
+            pause();
+        }
+        close(begin[0]);
+        close(begin[1]);
+        close(begun[1]);
+        EXPECT_EQ(read(begun[0], &byte, 1), 0); // until all have
+        close(begun[0]);
+        std::set<uint64_t> found;
+        for (const auto &entry : std::filesystem::directory_iterator(folder.path)) {
+            EXPECT_NE(entry.path().filename().string()[0], '.');
+            found.insert(open_trace(entry.path())->header.job);
+        }
+        for (pid_t job : jobs) {
+            kill(job, SIGKILL);
+            waitpid(job, nullptr, 0);
+        }
+        ASSERT_EQ(found.size(), (size_t)JOBS) << "round " << round;
+        ASSERT_TRUE(std::filesystem::exists(folder.file(0)));
+    }
+}
+
+// What is no trace, and cannot be removed, stays where it is.
+TEST(Trace, FolderOfTheSameName)
+{
+    TraceFolder folder;
+    std::filesystem::create_directories(folder.file(0) + "/something");
+    EXPECT_EQ(in_process([&] {
+                  collx_trace_setup setup = trace_setup(folder, 0, 1);
+                  char why[512] = "";
+                  EXPECT_EQ(collx_recorder.open(&setup, why, sizeof why), -EISDIR);
+                  EXPECT_NE(strstr(why, "rank-000000.collx"), nullptr) << why;
+              }),
+              0);
+    EXPECT_TRUE(std::filesystem::exists(folder.file(0) + "/something"));
 }
 
 // Opening it would be to wait until somebody writes to it.

@@ -208,6 +208,50 @@ static int fill(struct collx_trace_writer *writer, const struct collx_trace_head
     return error;
 }
 
+/* Give a file another name.  -EEXIST: something is called so already. */
+static int name_file(const char *from, const char *path)
+{
+    /* Not every file system has a rename that replaces nothing: NFS has not. */
+    if (!link(from, path)) {
+        unlink(from);
+        return 0;
+    }
+    /* Nor has every one links. */
+    if (errno == EEXIST || !access(path, F_OK))
+        return -EEXIST;
+    return rename(from, path) ? -errno : 0;
+}
+
+/* Remove what an earlier job has left.  Since somebody looked another one may have begun, and put
+ * its own there: so it is renamed first, and what is in use then gets its name back; or if by now
+ * even a third job has that, it keeps the other one. */
+static int clear_name(const char *path, const char *other, const struct collx_trace_header *mine)
+{
+    if (rename(path, other))
+        return errno == ENOENT ? 0 : -errno;
+    const bool lives = in_use(other, mine);
+    const int error = lives || !unlink(other) ? 0 : -errno;
+    if (lives || error)
+        name_file(other, path);
+    return error;
+}
+
+static int take_name(struct collx_trace_writer *writer, const struct names *names,
+                     const struct collx_trace_header *header)
+{
+    int error, tries = 100; /* each is lost to another job that begins at this moment */
+    char old[sizeof names->other + 32];
+
+    while ((error = name_file(names->fresh, writer->path)) == -EEXIST && tries--) {
+        snprintf(old, sizeof old, "%s.%d" COLLX_TRACE_SUFFIX, names->other, tries);
+        if (in_use(writer->path, header))
+            memcpy(writer->path, names->other, sizeof names->other);
+        else if ((error = clear_name(writer->path, old, header)))
+            break;
+    }
+    return error;
+}
+
 static void undo(struct collx_trace_writer *writer, const struct names *names)
 {
     if (writer->window)
@@ -251,12 +295,8 @@ int collx_trace_writer_init(struct collx_trace_writer *writer, const char *dir, 
     writer->window = NULL;
     writer->header = NULL;
     error = fill(writer, header);
-    if (!error) {
-        /* Just before the name is taken: another job may begin at this moment. */
-        if (in_use(writer->path, header))
-            memcpy(writer->path, names.other, sizeof names.other);
-        error = rename(names.fresh, writer->path) ? -errno : 0;
-    }
+    if (!error)
+        error = take_name(writer, &names, header);
     if (error) {
         snprintf(why, size, "cannot write %s: %s; make room, or set COLLX_TRACE to another folder",
                  writer->path, strerror(-error));
