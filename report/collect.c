@@ -213,5 +213,6 @@ int collx_collect(struct collx_summary *summary, bool progress)
     if (progress)
         fputs("\r\033[K", stderr);
     free(heap);
+    collx_matcher_report(summary);
     return result < 0 ? result : 0;
 }

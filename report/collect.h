@@ -73,6 +73,8 @@ int collx_collect(struct collx_summary *summary, bool progress);
  * -ENOMEM. */
 int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uint32_t instance,
                 const struct collx_trace_record *event);
+/* When all were read: a line for `problems`, if something in them cannot be. */
+void collx_matcher_report(struct collx_summary *summary);
 void collx_matcher_destroy(struct collx_matcher *matcher);
 
 static inline uint64_t collx_key_hash(const struct collx_key *key)

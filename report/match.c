@@ -21,6 +21,7 @@ struct meeting {
     uint32_t instance, sequence;
     uint32_t expected, arrived;
     uint8_t kind;
+    bool synchronizes; /* nobody leaves before all have come */
     struct arrival arrivals[];
 };
 
@@ -29,6 +30,8 @@ struct collx_matcher {
     uint32_t room, count;     /* buckets, a power of two; meetings */
     struct meeting *oldest, *newest;
     uint64_t memory;
+    uint64_t impossible;    /* calls in which a rank came when another had left */
+    uint64_t impossible_ns; /* how long after that, at most */
 };
 
 static size_t size_of(const struct meeting *meeting)
@@ -75,6 +78,22 @@ static bool grow(struct collx_matcher *matcher)
     return true;
 }
 
+/* Without data there is nothing to wait for, except in a barrier. */
+static bool synchronizes(const struct collx_trace_record *event)
+{
+    switch (event->event_small.kind) {
+    case COLLX_BARRIER:
+        return true;
+    case COLLX_ALLREDUCE:
+    case COLLX_ALLGATHER:
+    case COLLX_ALLTOALL:
+    case COLLX_REDUCE_SCATTER_BLOCK:
+        return event->event.bytes;
+    default:
+        return false;
+    }
+}
+
 static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, uint32_t expected,
                             const struct collx_trace_record *event)
 {
@@ -95,7 +114,8 @@ static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, ui
                                 .instance = instance,
                                 .sequence = event->event.sequence,
                                 .expected = expected,
-                                .kind = event->event_small.kind};
+                                .kind = event->event_small.kind,
+                                .synchronizes = true};
     *bucket = meeting;
     *(matcher->newest ? &matcher->newest->newer : &matcher->oldest) = meeting;
     matcher->newest = meeting;
@@ -108,11 +128,21 @@ static struct meeting *find(struct collx_matcher *matcher, uint32_t instance, ui
 
 static void settle(struct collx_summary *summary, const struct meeting *meeting)
 {
-    const struct arrival *last = meeting->arrivals;
+    struct collx_matcher *matcher = summary->collector->matcher;
+    const struct arrival *last = meeting->arrivals, *gone = last;
 
-    for (uint32_t i = 1; i < meeting->arrived; i++)
+    for (uint32_t i = 1; i < meeting->arrived; i++) {
         if (meeting->arrivals[i].begin_ns > last->begin_ns)
             last = &meeting->arrivals[i];
+        if (meeting->arrivals[i].end_ns < gone->end_ns)
+            gone = &meeting->arrivals[i];
+    }
+    if (meeting->synchronizes && last->begin_ns > gone->end_ns) {
+        matcher->impossible += meeting->arrived;
+        if (last->begin_ns - gone->end_ns > matcher->impossible_ns)
+            matcher->impossible_ns = last->begin_ns - gone->end_ns;
+        return;
+    }
     for (uint32_t i = 0; i < meeting->arrived; i++) {
         const struct arrival *arrival = &meeting->arrivals[i];
         struct collx_cell *cell = &summary->collector->files[arrival->file].cells[arrival->cell];
@@ -157,6 +187,7 @@ int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uin
     /* Different collectives under one number: damage, or a program that is wrong. */
     if (meeting->kind != event->event_small.kind)
         return 0;
+    meeting->synchronizes &= synchronizes(event);
     meeting->arrivals[meeting->arrived++] =
         (struct arrival){file, cell, event->event.begin_ns + shift, event->event.end_ns + shift};
     if (meeting->arrived == meeting->expected) {
@@ -164,6 +195,22 @@ int collx_match(struct collx_summary *summary, uint32_t file, uint32_t cell, uin
         forget(collector->matcher, meeting);
     }
     return 0;
+}
+
+void collx_matcher_report(struct collx_summary *summary)
+{
+    const struct collx_matcher *matcher = summary->collector->matcher;
+
+    if (matcher && matcher->impossible)
+        collx_problem_add(summary,
+                          "in %llu calls a rank arrived when another had left already, by up to "
+                          "%.6f s: %s, and their waits are not counted",
+                          (unsigned long long)matcher->impossible,
+                          (double)matcher->impossible_ns / 1e9,
+                          summary->nodes > 1
+                              ? "the clocks of the nodes are that far apart, or communicators were "
+                                "taken for others"
+                              : "communicators were taken for others");
 }
 
 void collx_matcher_destroy(struct collx_matcher *matcher)

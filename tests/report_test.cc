@@ -285,6 +285,25 @@ TEST(Report, ClocksOfNodesAreAligned)
     EXPECT_NE(run.out.find("only as exact as their clocks agree"), std::string::npos) << run.out;
 }
 
+// Clocks that are further apart than calls take say nothing of who waited in them.
+TEST(Report, ClocksThatCannotBeAreNotBelieved)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    const int64_t hour = 3600000000000;
+    set_times(folder.file(1), start_ns + run_ns, "another boot", hour);
+    Result run = report(folder, "-f csv --by collective " + folder.path);
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.err.find("in 22 calls a rank arrived when another had left already, by up to "
+                           "3599.999900 s: the clocks of the nodes"),
+              std::string::npos)
+        << run.err;
+    for (Line &row : csv(run.out)) {
+        EXPECT_EQ(row["matched_calls"], "0") << row["collective"];
+        EXPECT_EQ(row["last_rank"], "") << row["collective"];
+    }
+}
+
 TEST(Report, NobodyWaitsAfterHavingLeft)
 {
     TraceFolder folder;
