@@ -107,9 +107,11 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 #define IN_PLACE_OR(there, bytes) (sendbuf == MPI_IN_PLACE ? (there) : (bytes))
 #define SEND                                                                                       \
     (sendbuf == MPI_IN_PLACE ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype))
-/* In the group of an intercommunicator that has the root, where root is negative (MPI_ROOT or
- * MPI_PROC_NULL), a rank contributes nothing, and the other arguments may be anything. */
-#define MATTERS(bytes) (root < 0 ? 0 : (bytes))
+/* In an intercommunicator the group of the root says MPI_PROC_NULL on its other ranks: they have
+ * nothing to do with it, and the other arguments may be anything. */
+#define MATTERS(bytes) (root == MPI_PROC_NULL ? 0 : (bytes))
+/* And MPI_ROOT on that one, which sends to all of the other group, or receives from it. */
+#define AT_ROOT(bytes, elsewhere) (root == MPI_ROOT ? (bytes) : (elsewhere))
 /* The part of one of several counts that is this rank's own. */
 #define OWN(counts) ((counts)[own_rank(comm)])
 
@@ -146,10 +148,10 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 /* X(KIND, Name, Iname, parameters, bytes, op, root), for those that are not routed … */
 #define COLLECTIVES(X)                                                                                       \
     X(REDUCE, Reduce, Ireduce, REDUCE, MATTERS(bytes_of(count, type)), op, root)                                      \
-    X(GATHER, Gather, Igather, ROOTED, MATTERS(SEND), MPI_OP_NULL, root)                                              \
-    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype))), MPI_OP_NULL, root)    \
-    X(SCATTER, Scatter, Iscatter, ROOTED, MATTERS(recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
-    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype)), MPI_OP_NULL, root) \
+    X(GATHER, Gather, Igather, ROOTED, MATTERS(AT_ROOT(bytes_of(recvcount, recvtype) * (unsigned)peers(comm), SEND)), MPI_OP_NULL, root) \
+    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(AT_ROOT(bytes_of(SUM(recvcounts, peers(comm)), recvtype), IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)))), MPI_OP_NULL, root)    \
+    X(SCATTER, Scatter, Iscatter, ROOTED, MATTERS(AT_ROOT(bytes_of(sendcount, sendtype) * (unsigned)peers(comm), recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(AT_ROOT(bytes_of(SUM(sendcounts, peers(comm)), sendtype), recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
     X(ALLGATHER, Allgather, Iallgather, ALL, SEND, MPI_OP_NULL, -1)                                          \
     X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
     X(ALLTOALL, Alltoall, Ialltoall, ALL, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1)                     \

@@ -305,8 +305,12 @@ static void beside_the_root(void)
 #else
     const MPI_Datatype nothing = MPI_DATATYPE_NULL;
 #endif
+    enum { BYTES = 300, MOST = 4 };
+    char each[BYTES] = {0}, all[MOST * BYTES] = {0};
+    int counts[MOST], offsets[MOST];
     MPI_Comm half, inter;
-    int value = 9, sum = 0, group;
+    MPI_Request request;
+    int value = 9, sum = 0, group, root;
 
     start();
     group = rank < size / 2 ? 0 : 1;
@@ -319,12 +323,20 @@ static void beside_the_root(void)
     else
         MPI_Bcast(&value, 1, MPI_INT, 0, inter);
     CHECK(value == 9);
-    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM,
-               group       ? 0
-               : rank == 0 ? MPI_ROOT
-                           : MPI_PROC_NULL,
-               inter);
+    root = group ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, root, inter);
     CHECK(rank || sum == 9 * (size - size / 2));
+    CHECK(size <= MOST);
+    for (int i = 0; i < size; i++) {
+        counts[i] = BYTES;
+        offsets[i] = i * BYTES;
+    }
+    MPI_Ibcast(each, BYTES, MPI_CHAR, root, inter, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Gather(each, BYTES, MPI_CHAR, all, BYTES, MPI_CHAR, root, inter);
+    MPI_Gatherv(each, BYTES, MPI_CHAR, all, counts, offsets, MPI_CHAR, root, inter);
+    MPI_Scatter(all, BYTES, MPI_CHAR, each, BYTES, MPI_CHAR, root, inter);
+    MPI_Scatterv(all, counts, offsets, MPI_CHAR, each, BYTES, MPI_CHAR, root, inter);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
     rounds(MPI_COMM_WORLD, 10);
