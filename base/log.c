@@ -24,16 +24,34 @@ void collx_warn(const char *format, ...)
     errno = keep;
 }
 
+/* How many bytes the character has that `text` begins with; 0: it is none of UTF-8. */
+static size_t character(const unsigned char *text)
+{
+    const unsigned char lead = text[0];
+    const size_t bytes = lead < 0x80   ? 1
+                         : lead < 0xc2 ? 0
+                         : lead < 0xe0 ? 2
+                         : lead < 0xf0 ? 3
+                         : lead < 0xf5 ? 4
+                                       : 0;
+
+    for (size_t i = 1; i < bytes; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    /* What would have been shorter, halves of UTF-16, and what is beyond U+10FFFF. */
+    if ((lead == 0xe0 && text[1] < 0xa0) || (lead == 0xed && text[1] >= 0xa0) ||
+        (lead == 0xf0 && text[1] < 0x90) || (lead == 0xf4 && text[1] >= 0x90))
+        return 0;
+    return bytes;
+}
+
 void collx_text_clean(char *text, char instead)
 {
-    for (unsigned char before = 0; *text; before = (unsigned char)*text++) {
-        unsigned char c = (unsigned char)*text;
-        bool second = before == 0xc2 && c >= 0x80 && c < 0xa0;
-
-        if (second)
-            text[-1] = instead;
-        if (second || c < ' ' || c == 0x7f)
-            *text = instead;
+    for (size_t bytes; *text; text += bytes ? bytes : 1) {
+        const unsigned char *at = (const unsigned char *)text;
+        bytes = character(at);
+        if (!bytes || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0))
+            memset(text, instead, bytes ? bytes : 1);
     }
 }
 

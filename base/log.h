@@ -21,8 +21,8 @@ void collx_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
     } while (0)
 
 /* What others have written, files or people or programs, may stand in a message, but not take hold
- * of a terminal, or begin a line: put `instead` for each control character, those of U+0080 to
- * U+009F in UTF-8 among them. */
+ * of a terminal, or begin a line: put `instead` for each byte of a control character, those of
+ * U+0080 to U+009F among them, and for each that is no UTF-8. */
 void collx_text_clean(char *text, char instead);
 
 /* How many bytes of `text` to keep where there is room for `size`: all, or what ends with a whole

@@ -8,20 +8,9 @@
 
 enum { FORMAT_VERSION = 1 };
 
-/* JSON is UTF-8, and a path need not be. */
 static json_t *text(const char *value)
 {
-    json_t *result = json_string(value);
-
-    if (result || !value)
-        return result ? result : json_null();
-    char *plain = strdup(value);
-    for (char *at = plain; at && *at; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
-    result = plain ? json_string(plain) : NULL;
-    free(plain);
-    return result;
+    return value ? json_string(value) : json_null();
 }
 
 static json_t *integer(uint64_t value)

@@ -22,7 +22,7 @@ struct module {
 struct site {
     bool tried;
     struct collx_symbol symbol;
-    char *function, *file;
+    char *module, *function, *file; /* as in the symbol, and safe to print */
 };
 
 struct collx_symbols {
@@ -169,8 +169,11 @@ struct collx_symbol collx_symbols_find(struct collx_symbols *symbols, uint32_t n
         return site->symbol;
     site->tried = true;
     const struct collx_report_site *from = &summary->sites[number];
-    site->symbol = (struct collx_symbol){.module = summary->modules[from->module].path,
-                                         .offset = from->offset};
+    site->module = strdup(summary->modules[from->module].path);
+    if (site->module)
+        collx_text_clean(site->module, '?');
+    site->symbol =
+        (struct collx_symbol){.module = site->module ? site->module : "", .offset = from->offset};
     Dwfl_Module *module = module_of(symbols, from->module);
     GElf_Addr bias;
     if (!module || !from->offset || !dwfl_module_getelf(module, &bias))
@@ -220,6 +223,7 @@ void collx_symbols_destroy(struct collx_symbols *symbols)
     if (!symbols)
         return;
     for (uint32_t i = 0; symbols->sites && i < symbols->summary->sites_count; i++) {
+        free(symbols->sites[i].module);
         free(symbols->sites[i].function);
         free(symbols->sites[i].file);
     }

@@ -10,6 +10,22 @@
 namespace
 {
 
+// As if the program had been called so.
+void set_module(std::string &bytes, const std::string &name)
+{
+    uint32_t path = 0;
+    bool named = false;
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_MODULE)
+            memcpy(&path, &bytes[at + 36], sizeof path);
+    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
+        if (bytes[at + 47] == COLLX_TRACE_STRING && !memcmp(&bytes[at + 40], &path, sizeof path)) {
+            bytes.replace(at, name.size(), name);
+            bytes[at + 44] = (char)(named ? 0 : name.size());
+            named = true;
+        }
+}
+
 TEST(Report, CallSitesGetNames)
 {
     TraceFolder folder;
@@ -53,17 +69,7 @@ TEST(Report, CallSitesGetNames)
     // What was a program may be a pipe by now, which nobody writes to.
     const std::string pipe = folder.root + "/pipe";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-    uint32_t path = 0;
-    bool named = false;
-    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
-        if (bytes[at + 47] == COLLX_TRACE_MODULE)
-            memcpy(&path, &bytes[at + 36], sizeof path);
-    for (size_t at = COLLX_TRACE_HEADER; at < bytes.size(); at += COLLX_TRACE_RECORD)
-        if (bytes[at + 47] == COLLX_TRACE_STRING && !memcmp(&bytes[at + 40], &path, sizeof path)) {
-            bytes.replace(at, pipe.size(), pipe);
-            bytes[at + 44] = (char)(named ? 0 : pipe.size());
-            named = true;
-        }
+    set_module(bytes, pipe);
     std::ofstream(folder.file(0), std::ios::binary) << bytes;
     rows = csv(report(folder, "-f csv --by site " + folder.path).out);
     ASSERT_EQ(rows.size(), 2u);
@@ -218,17 +224,49 @@ TEST(Report, CommunicatorsWithoutANameMayHaveOneElsewhere)
     EXPECT_EQ(rows[0]["matched_calls"], "6");
 }
 
-// JSON is UTF-8; what is not has each byte that is none replaced.
+// What is not has each byte that is none replaced.
 TEST(Report, NamesThatAreNoUtf8)
+{
+    const std::pair<const char *, const char *> names[] = {
+        {"a\x80\xff\xc3\xa9", "a??é"},
+        {"\xc3z\xe2\x82", "?z??"},
+        {"\xc1\xbf\xe0\x9f\xbf\xf0\x8f\xbf\xbf", "?????????"},
+        {"\xed\x9f\xbf\xed\xa0\x80", "\xed\x9f\xbf???"},
+        {"\xf4\x8f\xbf\xbf\xf4\x90\x80\x80\xf5\x80\x80\x80", "\xf4\x8f\xbf\xbf????????"}};
+    for (const auto &[name, shown] : names) {
+        TraceFolder folder;
+        record(folder, 0, 1, [name = name] {
+            uint32_t comm = trace_comm(1, 0, 1, name);
+            trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        });
+        for (const char *format : {"json", "csv", "text"}) {
+            Result run = report(folder, std::string("-f ") + format + " " + folder.path);
+            EXPECT_EQ(run.status, 0) << run.err;
+            EXPECT_NE(run.out.find(shown), std::string::npos) << shown << " in:\n" << run.out;
+            EXPECT_EQ(
+                system(("iconv -f UTF-8 -t UTF-16 >/dev/null " + folder.root + "/out").c_str()), 0)
+                << run.out;
+        }
+    }
+}
+
+// A program with such a name is found all the same.
+TEST(Report, ProgramsThatAreNoUtf8)
 {
     TraceFolder folder;
     record(folder, 0, 1, [] {
-        uint32_t comm = trace_comm(1, 0, 1, "a\x80\xff");
-        trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        trace_event(COLLX_BARRIER, trace_comm(1, 0, 1, ""), 0, start_ns, start_ns + 10, 0,
+                    collx_recorder.site(lies_behind));
     });
-    Result run = report(folder, "-f json " + folder.path);
-    EXPECT_EQ(run.status, 0) << run.err;
-    EXPECT_NE(run.out.find("\"a??\""), std::string::npos) << run.out;
+    const std::string program = folder.root + "/\xff";
+    std::filesystem::create_symlink(std::filesystem::read_symlink("/proc/self/exe"), program);
+    std::string bytes = slurp(folder.file(0));
+    set_module(bytes, program);
+    std::ofstream(folder.file(0), std::ios::binary) << bytes;
+    std::vector<Line> rows = csv(report(folder, "-f csv --by site " + folder.path).out);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["module"], folder.root + "/?");
+    EXPECT_EQ(rows[0]["function"], "ends_in_a_call");
 }
 
 // Those of four bytes, in a cell of a table.

@@ -86,9 +86,17 @@ static bool set_text(char **text, const char *value)
 
     if (!copy)
         return false;
-    collx_text_clean(copy, '?');
     free(*text);
     *text = copy;
+    return true;
+}
+
+/* The same, made safe to print. */
+static bool set_name(char **text, const char *value)
+{
+    if (!set_text(text, value))
+        return false;
+    collx_text_clean(*text, '?');
     return true;
 }
 
@@ -111,7 +119,7 @@ static bool define(struct collx_trace *trace, struct strings *strings,
         comm->size = record->comm.size;
         comm->nodes = record->comm.nodes;
         comm->shared = record->comm.shared;
-        return set_text(&comm->name, string_of(strings, record->comm.name));
+        return set_name(&comm->name, string_of(strings, record->comm.name));
     }
     case COLLX_TRACE_SITE: {
         uint32_t id = record->site.id;
@@ -135,7 +143,7 @@ static bool define(struct collx_trace *trace, struct strings *strings,
         if (record->route.id > UINT8_MAX ||
             !reach(&trace->routes, &trace->routes_count, record->route.id, sizeof *trace->routes))
             return false;
-        return set_text(&trace->routes[record->route.id], string_of(strings, record->route.name));
+        return set_name(&trace->routes[record->route.id], string_of(strings, record->route.name));
     }
     return false;
 }

@@ -26,7 +26,7 @@ struct collx_trace_read_site {
 };
 
 struct collx_trace_read_module {
-    char *path; /* never NULL */
+    char *path; /* never NULL; to be opened: it may hold anything */
     uint8_t build_id[COLLX_TRACE_BUILD_ID];
     uint8_t build_id_size;
 };
