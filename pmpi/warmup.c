@@ -133,7 +133,9 @@ static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind
 {
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    *handed = (struct collx_handed){.under_way = true, .kind = kind, .call = *call};
+    handed->call = *call;
+    handed->kind = kind;
+    handed->under_way = true;
     *error = collx_call_mpi(kind, call);
     const bool counts = handed->under_way && !collx_call_is_refused(*error);
     handed->under_way = false;
@@ -142,11 +144,11 @@ static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind
 
 void collx_warmup_settle(struct collx_comm *comm)
 {
+    if (!comm->handed.under_way)
+        return;
     const struct collx_handed left = comm->handed;
-
     comm->handed.under_way = false;
-    if (left.under_way)
-        count_left(comm, &left);
+    count_left(comm, &left);
 }
 
 /* It may have been set up since. */
@@ -222,11 +224,14 @@ void collx_warmup_forget(MPI_Comm comm)
 static int first(struct collx_slot *slot, struct collx_call *call)
 {
     const enum collx_kind kind = (enum collx_kind)(slot - collx_comm_unknown.slot);
-    const struct collx_handed before = first_handed;
+    struct collx_handed before;
     int error;
 
     if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
+    before.under_way = first_handed.under_way;
+    if (__builtin_expect(before.under_way, 0))
+        before = first_handed;
     const bool left = before.under_way && before.call.comm == call->comm;
     const bool counts = hand_to_mpi(&first_handed, kind, call, &error);
     if (counts) {
