@@ -64,11 +64,26 @@ static inline void collx_poll_gap(const struct collx_team *team)
         collx_pause();
 }
 
-/* `flag` has reached `value`.  Acquire: what its writer stored before its release of the flag
- * (collx_flag_post) is seen by what follows; without it a payload could be read too early. */
+/* A number that another rank posts has reached `least`.  Acquire: what its writer stored before its
+ * release of the number is seen by what follows; without it a payload could be read too early. */
+static inline bool collx_number_reached(const _Atomic uint64_t *number, uint64_t least)
+{
+#if defined(__aarch64__)
+    /* There an acquiring load waits until this rank's own releases before it are out, of which most
+     * waits follow one.  A fence behind the last load does not. */
+    if (atomic_load_explicit(number, memory_order_relaxed) < least)
+        return false;
+    atomic_thread_fence(memory_order_acquire);
+    return true;
+#else
+    return atomic_load_explicit(number, memory_order_acquire) >= least;
+#endif
+}
+
+/* Its partner is collx_flag_post. */
 static inline bool collx_flag_reached(const struct collx_flag *flag, uint64_t value)
 {
-    return atomic_load_explicit(&flag->value, memory_order_acquire) >= value;
+    return collx_number_reached(&flag->value, value);
 }
 
 /* Wake those who sleep until this flag is posted. */

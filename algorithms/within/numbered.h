@@ -69,9 +69,10 @@ static inline void collx_numbered_put(const struct collx_team *team, struct coll
     }
 }
 
+/* Its partner is the store in collx_numbered_put. */
 static inline bool collx_numbered_reached(const struct collx_numbered_line *line, uint64_t e)
 {
-    return atomic_load_explicit(&line->value, memory_order_acquire) >= e;
+    return collx_number_reached(&line->value, e);
 }
 
 /* The writer, team rank `rank`, has stopped between two lines. */
