@@ -11,6 +11,7 @@
 #include "pmpi/progress.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,10 @@ static void rma_store(struct collx_remote *remote, size_t offset, uint32_t value
     } else if (!place->queued) {
         memcpy(place->wanted, &value, WORD);
         place->byte = -1;
+        /* Release: pairs with the acquire in collx_seg_read.  MPI keeps the order of puts and
+         * flushes; that what we have read is over, which others may overwrite when they see the
+         * flag, it need not know of. */
+        atomic_thread_fence(memory_order_release);
         if (put_next_byte(remote, place)) {
             place->queued = true;
             place->next = remote->queue;
