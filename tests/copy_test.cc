@@ -9,6 +9,7 @@ extern "C" {
 #include <functional>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -351,7 +352,7 @@ TEST(Copy, RingCutsLongMessagesIntoLongChunks)
 
 TEST(Copy, ClaimsLeaveWhatIsThere)
 {
-    const size_t page = 4096;
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     auto *memory = static_cast<unsigned char *>(
         mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 

@@ -432,7 +432,8 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         run.args.value[i] = given ? given->value[i] : algorithm->params[i].initial;
     size_t bytes = algorithm->space ? algorithm->space(&facts, &run.args) : 0;
     /* What lies behind its piece of the segment is not an algorithm's to touch. */
-    size_t page = 4096, rounded = (bytes + page - 1) / page * page, each = rounded + page;
+    size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)),
+           rounded = (bytes + page - 1) / page * page, each = rounded + page;
     size_t all = each * static_cast<size_t>(facts.nodes), board = (sizeof(Board) + page) & -page;
     size_t contributions = static_cast<size_t>(size) * LONGEST;
     char *base =
