@@ -1,5 +1,6 @@
 #include "group/group.h"
 
+#include "algorithms/allreduce/allreduce.h"
 #include "algorithms/between/seg_retired.h"
 #include "algorithms/reduction/reduce.h"
 #include "base/log.h"
@@ -36,6 +37,9 @@ static const enum collx_op ops[] = {
     [COLLX_GROUP_BXOR] = COLLX_OP_BXOR, [COLLX_GROUP_LAND] = COLLX_OP_LAND,
     [COLLX_GROUP_LOR] = COLLX_OP_LOR,   [COLLX_GROUP_LXOR] = COLLX_OP_LXOR,
 };
+
+_Static_assert((int)COLLX_GROUP_ELEMENT_MOST == (int)COLLX_ALLREDUCE_ELEMENT,
+               "what algorithms take is what a caller is told");
 
 static void report(const char *message)
 {
@@ -138,7 +142,9 @@ int collx_group_bcast(struct collx_group *group, void *data, size_t bytes, int r
                               .bytes = bytes,
                               .elem_bytes = 1};
 
-    return root < 0 || root >= group->team.size ? -EINVAL : run(group, COLLX_BCAST, &call);
+    if (root < 0 || root >= group->team.size || bytes > INT64_MAX)
+        return -EINVAL;
+    return run(group, COLLX_BCAST, &call);
 }
 
 int collx_group_allreduce(struct collx_group *group, const void *in, void *out, size_t count,
@@ -173,7 +179,8 @@ int collx_group_allreduce_by(struct collx_group *group, const void *in, void *ou
         .elem_bytes = element_bytes,
     };
 
-    if (element_bytes == 0 || count > (size_t)INT64_MAX / element_bytes || !combine)
+    if (element_bytes == 0 || element_bytes > COLLX_GROUP_ELEMENT_MOST ||
+        count > (size_t)INT64_MAX / element_bytes || !combine)
         return -EINVAL;
     return run(group, COLLX_ALLREDUCE, &call);
 }

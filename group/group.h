@@ -136,8 +136,9 @@ COLLX_GROUP_API int collx_group_allreduce(struct collx_group *group, const void 
                                           size_t count, enum collx_group_type type,
                                           enum collx_group_op op);
 
-/* The same by an operation of one's own, which gets `context`, on elements of `element_bytes`, 4096
- * at most.  They are aligned as malloc does it. */
+/* The same by an operation of one's own, which gets `context`, on elements of `element_bytes`.
+ * They are aligned as malloc does it. */
+enum { COLLX_GROUP_ELEMENT_MOST = 4096 }; /* bytes */
 COLLX_GROUP_API int collx_group_allreduce_by(struct collx_group *group, const void *in, void *out,
                                              size_t count, size_t element_bytes,
                                              collx_group_combine *combine, void *context);

@@ -234,6 +234,9 @@ static void try_arguments(struct collx_group *group)
     CHECK(collx_group_allreduce(group, &x, &x, SIZE_MAX, COLLX_GROUP_F64, COLLX_GROUP_SUM) ==
           -EINVAL);
     CHECK(collx_group_allreduce_by(group, &x, &x, 1, sizeof x, NULL, NULL) == -EINVAL);
+    CHECK(collx_group_bcast(group, &x, SIZE_MAX, 0) == -EINVAL);
+    CHECK(collx_group_allreduce_by(group, &x, &x, 1, COLLX_GROUP_ELEMENT_MOST + 1, compose, &me) ==
+          -EINVAL);
 }
 
 /* A child has no part in the group, whatever it does when it ends: its own memory, which may lie

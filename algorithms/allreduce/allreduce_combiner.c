@@ -1,5 +1,6 @@
 #include "algorithms/allreduce/allreduce_combiner.h"
 
+#include "algorithms/allreduce/allreduce.h"
 #include "algorithms/reduction/combine.h"
 #include "algorithms/within/mates.h"
 #include "base/error.h"
@@ -64,7 +65,7 @@ static size_t most_bytes(const struct collx_combiner *combiner)
 static int allocate(struct collx_combiner *combiner)
 {
     const size_t size = (size_t)combiner->team->size, nodes = (size_t)combiner->nodes;
-    const size_t most = most_bytes(combiner) + COLLX_REDUCTION_ELEMENT;
+    const size_t most = most_bytes(combiner) + COLLX_ALLREDUCE_ELEMENT;
 
     combiner->node = calloc(size, sizeof *combiner->node);
     combiner->index = calloc(size, sizeof *combiner->index);

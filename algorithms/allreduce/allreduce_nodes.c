@@ -1,5 +1,6 @@
 #include "algorithms/allreduce/allreduce_nodes.h"
 
+#include "algorithms/allreduce/allreduce.h"
 #include "algorithms/allreduce/allreduce_combiner.h"
 #include "algorithms/reduction/combine.h"
 #include "algorithms/within/copy.h"
@@ -120,7 +121,7 @@ bool collx_allreduce_nodes_takes(const void *state, const struct collx_call *cal
     const struct allreduce *allreduce = state;
     const struct collx_combiner *combiner = &allreduce->combiner;
 
-    return call->elem_bytes <= COLLX_REDUCTION_ELEMENT &&
+    return call->elem_bytes <= COLLX_ALLREDUCE_ELEMENT &&
            (!combiner->reduction.tree ||
             call->bytes <= COLLX_REDUCTION_TREE / (size_t)combiner->team->size);
 }

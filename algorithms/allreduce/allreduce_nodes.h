@@ -22,10 +22,7 @@ struct collx_reduction {
     int f_in, f_out; /* a tree's children, at least 2 */
 };
 
-enum {
-    COLLX_REDUCTION_ELEMENT = 4096, /* the largest of a datatype */
-    COLLX_REDUCTION_TREE = 1 << 20, /* what all ranks together contribute to a tree, at most */
-};
+enum { COLLX_REDUCTION_TREE = 1 << 20 }; /* what all ranks together contribute to a tree, at most */
 
 /* collx_algorithm.space. */
 size_t collx_allreduce_nodes_space(const struct collx_facts *facts, const struct collx_args *args);
