@@ -5,6 +5,7 @@ What `meson install` leaves, moved to another place: it finds its own parts ther
 programs can be linked with it, and everything has its manual page."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,14 @@ def has_manuals(folder):
         check((share / "man" / "man1" / f"{program.name}.1").exists(), f"no manual page of {program.name}")
     for page in ("hardware.md", "policies.md", "report.md", "trace-format.md"):
         check((share / "doc" / "collx" / "docs" / page).exists(), f"manual pages name {page}, which is not there")
+
+
+def has_what_it_links(folder):
+    documents = share / "doc" / "collx"
+    for page in sorted(documents.rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            check(":" in target or (page.parent / target).exists(),
+                  f"{page.relative_to(documents)} refers to {target}, which is not there")
 
 
 def package(*arguments):
@@ -129,6 +138,7 @@ def module(mpi):
 
 
 main([("it finds its own parts", finds_its_parts), ("manual pages", has_manuals),
+      ("documents, and what they refer to", has_what_it_links),
       ("what reads traces or uses groups", compiles)]
      + [(f"{mpi.name}: {'linked' if linked else 'preloaded'}", runs(mpi, linked))
         for mpi in mpis for linked in (False, True)]
