@@ -4,11 +4,12 @@
 
 #include "base/algorithm.h"
 
-/* result = from[0] op from[1] op … for `count` elements, packed like `result`; `from` has one
- * operand for each of the team's ranks, at least two; this rank's is not looked at if `own` is not
- * NULL, where it lies with its gaps.  `result` may be from[0], of two ranks from[1] as well, of
- * contiguous elements without a kernel any of them, and else overlaps none.  Local.  0 or an MPI
- * error; then `result` is whatever it is. */
+/* result = from[0] op from[1] op … for `count` > 0 elements that have bytes (a call without any has
+ * nothing to combine and returns before), packed like `result`; `from` has one operand for each of
+ * the team's ranks, at least two; this rank's is not looked at if `own` is not NULL, where it lies
+ * with its gaps.  `result` may be from[0], of two ranks from[1] as well, of contiguous elements
+ * without a kernel any of them, and else overlaps none.  Local.  0 or an MPI error; then `result`
+ * is whatever it is. */
 int collx_combine(struct collx_team *team, struct collx_call *call, unsigned char *const *from,
                   const char *own, int64_t count, unsigned char *result);
 
