@@ -145,23 +145,25 @@ static void say_reasons(const struct listener *to, const char *indent, const str
     }
 }
 
-/* What `order: rank` makes of it. */
-static void say_order(const struct listener *to, const char *indent,
-                      const struct collx_choice *choice)
+/* What `order: rank` makes of it, and who has what the first one does not take. */
+static void say_rest(const struct listener *to, const char *indent,
+                     const struct collx_choice *choice)
 {
-    char line[LINE / 2] = "in rank order";
-    size_t length = strlen(line);
+    char line[LINE / 2] = "";
+    size_t length = 0;
 
-    if (!choice->rank_order)
-        return;
-    if (!choice->candidates)
-        snprintf(line, sizeof line, "so not in rank order, which the rule demands");
+    if (choice->rank_order)
+        length = (size_t)snprintf(
+            line, sizeof line, "%s%s",
+            choice->candidates ? "in rank order" : "so not in rank order, which the rule demands",
+            choice->candidates > 1 ? "; " : "");
     for (int i = 1; i < choice->candidates && length < sizeof line; i++)
         length += (size_t)snprintf(
             line + length, sizeof line - length,
-            i == 1 ? "; what %s does not take goes to %s" : ", and what %s does not take to %s",
+            i == 1 ? "what %s does not take goes to %s" : ", and what %s does not take to %s",
             choice->candidate[i - 1].algorithm->name, choice->candidate[i].algorithm->name);
-    say(to, "%s%s", indent, line);
+    if (length)
+        say(to, "%s%s", indent, line);
 }
 
 static void explain_all(const struct listener *to, const struct question *q)
@@ -187,7 +189,7 @@ static void explain_all(const struct listener *to, const struct question *q)
             collx_kind_reduces(q->kind) ? ops : "-", rule, text);
         if (choice[i].rule != UINT32_MAX)
             say_reasons(to, "      ", q, choice[i].rule, runner);
-        say_order(to, "      ", &choice[i]);
+        say_rest(to, "      ", &choice[i]);
     }
 }
 
@@ -251,7 +253,7 @@ static void explain_one(const struct listener *to, const struct question *q, int
             text);
     struct collx_choice choice = {.rule = rule};
     collx_choice_decide(&choice, policy, q->facts, q->kind, q->refused);
-    say_order(to, "          ", &choice);
+    say_rest(to, "          ", &choice);
 }
 
 void collx_policy_explain(const struct collx_policy *policy, const struct collx_facts *facts,

@@ -198,7 +198,7 @@ void collx_choice_decide(struct collx_choice *choice, const struct collx_policy 
         /* Of more than there is room for, the last one, which leaves least to the MPI library. */
         choice->candidates -= choice->candidates == COLLX_CANDIDATES;
         choice->candidate[choice->candidates++] = (struct collx_candidate){found, &use->args[kind]};
-        if (!choice->rank_order || !found->takes)
+        if (!found->takes)
             return;
     }
 }

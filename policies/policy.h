@@ -11,7 +11,7 @@
 #include "base/parse.h"
 
 enum {
-    COLLX_POLICY_VERSION = 2,  /* of what ranks make of the same one; raise it where that changes */
+    COLLX_POLICY_VERSION = 3,  /* of what ranks make of the same one; raise it where that changes */
     COLLX_POLICY_RULES = 64,   /* rules a policy may have */
     COLLX_POLICY_USES = 8,     /* algorithms a rule may prefer, in order */
     COLLX_POLICY_OPTIONS = 16, /* options a policy may set */
@@ -107,7 +107,7 @@ struct collx_choice {
      * policy asks for is not there. */
     bool rank_order;
     /* Who is asked, one after the other, until one takes the call; the MPI library has the rest.
-     * Each algorithm once; more than one only where an order is demanded. */
+     * Each algorithm once, and none behind one that takes all. */
     int candidates;
     struct collx_candidate candidate[COLLX_CANDIDATES];
 };

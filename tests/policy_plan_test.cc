@@ -108,7 +108,7 @@ TEST(PolicyPlan, PassesOverWhatWasRefused)
     const collx_refused allreduce_shm = algorithms(1 << 2), barrier_shm = algorithms(1 << 0);
     collx_choice choice[4];
 
-    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE), "any ffffffff 0 shm");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE), "any ffffffff 0 shm else nx");
     EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, algorithms(1 << 2)),
               "any ffffffff 0 nx");
     EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE, algorithms(1 << 2 | 1 << 4)),
@@ -162,6 +162,16 @@ TEST(PolicyPlan, KeepsRankOrder)
               "any ffffffff 0 ordered in rank order");
     EXPECT_EQ(plan(*policy_of(" - order: any\n   use: nx\n"), one_node, "x", COLLX_ALLREDUCE),
               "any ffffffff 0 nx");
+}
+
+/* As long as there is anything that the one before does not take. */
+TEST(PolicyPlan, NamesWhoHasWhatTheFirstDoesNotTake)
+{
+    auto policy = policy_of(" - use: [shm, hsb, nx, ring, pmpi]\n");
+
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_ALLREDUCE), "any ffffffff 0 shm else hsb else nx");
+    EXPECT_EQ(plan(*policy, four_nodes, "x", COLLX_ALLREDUCE), "any ffffffff 0 hsb else nx");
+    EXPECT_EQ(plan(*policy, one_node, "x", COLLX_BARRIER), "any ffffffff 0 shm");
 }
 
 TEST(PolicyPlan, SaysWhenThereIsNoRoom)
@@ -395,6 +405,17 @@ TEST(PolicyExplain, Table)
                "  bytes                op           rule       runs",
                "  -                    -            line 7     pmpi",
                "      not shm: it could not be set up on all ranks"}));
+}
+
+TEST(PolicyExplain, WhoHasTheRest)
+{
+    auto policy = policy_of(" - use: [shm, nx, pmpi]\n");
+
+    EXPECT_EQ(explain(*policy, one_node, COLLX_ALLREDUCE, -1),
+              Lines({"allreduce on MPI_COMM_WORLD: 8 ranks on 1 node; policy site.yaml",
+                     "  bytes                op           rule       runs",
+                     "  any                  any          line 3     shm",
+                     "      what shm does not take goes to nx"}));
 }
 
 TEST(PolicyExplain, RankOrder)

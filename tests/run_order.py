@@ -17,13 +17,15 @@ collx = build / "libcollx.so"
 program = build / "tests" / "programs" / f"order-{mpi_name}"
 
 DEMAND = "version: 1\nrules:\n  - order: rank\n    use: [{use}]\n"
+ANY_ORDER = "version: 1\nrules:\n  - use: [{use}]\n"
 
 
 class Job:
-    def __init__(self, folder, ranks, words=(), env=None, use="shm, pmpi", traced=True):
+    def __init__(self, folder, ranks, words=(), env=None, use="shm, pmpi", traced=True,
+                 rules=DEMAND):
         number = len(list(folder.iterdir()))
         policy = folder / f"policy-{number}.yaml"
-        policy.write_text(DEMAND.format(use=use))
+        policy.write_text(rules.format(use=use))
         env = {"LD_PRELOAD": collx, "COLLX_POLICY": policy, **(env or {})}
         if traced:
             env["COLLX_TRACE"] = folder / f"trace-{number}"
@@ -79,6 +81,15 @@ def last_one_takes_it(folder):
     """What is named, and can be set up, takes elements of up to 4 KiB."""
     for size in 0, 1:
         job = Job(folder, 2, ["large-element", 1280], {"COLLX_NODE_SIZE": size}, use="nx, hsb")
+        job.went("ordered").result.expect_quiet()
+
+
+def next_one_takes_it(folder):
+    """Where no order is demanded, too."""
+    for size in 0, 1:
+        job = Job(folder, 2, ["large-element", 1280],
+                  {"COLLX_NODE_SIZE": size, "COLLX_AT_ONCE": "on"}, use="nx, ordered, pmpi",
+                  rules=ANY_ORDER)
         job.went("ordered").result.expect_quiet()
 
 
@@ -152,6 +163,7 @@ def jobs_that_compare(folder):
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
       for ranks in (1, 2, 3, 4, 6, 9)] + [
     ("an element that only what is not named takes", last_one_takes_it),
+    ("an element that the next one takes, in any order", next_one_takes_it),
     ("an element that nothing takes", nothing_takes_it),
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
