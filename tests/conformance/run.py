@@ -3,10 +3,11 @@
 
 For every algorithm of one node that `collx info` lists, the conformance program is run under
 LD_PRELOAD=libcollx.so with a policy that forces this algorithm for the collectives that it does;
-every area of the program is one line.  That the calls really went that way is looked up in a
-trace, where a form of the algorithm is tested in full, with half of the numbers of ranks: with the
-others nothing is traced.  A new algorithm is found, and tested, without a change here; what is for
-several nodes run_nodes.py finds, by its parameter `over`."""
+every area of the program is one line.  What collx has to say fails, such as that it does without
+that policy.  That the calls really went that way is looked up in a trace, where a form of the
+algorithm is tested in full, with half of the numbers of ranks: with the others nothing is traced.
+A new algorithm is found, and tested, without a change here; what is for several nodes run_nodes.py
+finds, by its parameter `over`."""
 
 import argparse
 import collections
@@ -35,6 +36,7 @@ FEW = 4                      # with more ranks the first has its turn on one MPI
 TRACED_RANKS = (2, 3, 6, 7, 9)  # some of those with which any form is tested in full
 GROUPED_RANKS = 9            # fewer are in no groups, whatever a policy says
 GROUPS = {"COLLX_TOPOLOGY": "package:2 [numa] l3:1 core:8 pu:1"}  # one of eight ranks, and one alone
+REST = "shm"                 # does what an algorithm that is tested leaves
 THREADS_RANKS = range(2, 5)  # threads times ranks: more only take long
 AREA_SECONDS = 60            # what one area may take at most, in one run
 
@@ -73,12 +75,12 @@ class Algorithm:
         return "groups=always" in self.use
 
     def policy(self):
-        # What it does not do goes the usual way: with more ranks than cores some MPI libraries
-        # are too slow to be mixed in.
-        uses = {word: self.use if word in self.collectives else "shm" for word in AREAS}
+        # What it does not do or take goes the usual way: MPI libraries have faults of their own,
+        # and with more ranks than cores some are too slow to be mixed in.
+        use = self.use if self.name == REST else f"{self.use}, {REST}"
         lines = ["version: 1", "rules:"]
-        lines += [f"  - {{match: {{collective: {word}}}, use: [{use}]}}"
-                  for word, use in uses.items()]
+        lines += [f"  - {{match: {{collective: {word}}}, "
+                  f"use: [{use if word in self.collectives else REST}]}}" for word in AREAS]
         return "\n".join(lines) + "\n"
 
 
@@ -208,6 +210,8 @@ class Runner:
                          [line for line in details if f": {area}: " in line][:40])
             else:
                 tap.line(True, f"{title}: {area} ({cases} cases, {seconds} s)")
+        if said := [line for line in details if line.startswith("collx: ")]:
+            tap.line(False, f"{title}: collx has nothing to say", said[:20])
         if ended and all(area in results and not results[area][1] for area in areas):
             tap.line(False, f"{title}: end of the run", [ended] + details[:60])
         if traced and not ended:
@@ -224,14 +228,16 @@ class Runner:
                              report.stderr)
 
     def why_not(self, algorithm, word):
-        """Why the algorithm cannot run with these ranks, or None: it can."""
+        """Why the algorithm cannot run with these ranks, None: it can; and what is wrong with the
+        policy: a job would do without that."""
         path = self.folder / "policy.yaml"
         path.write_text(algorithm.policy())
-        text = subprocess.run([Path(self.options.build) / "collx", "policy", "explain", path,
-                               "--collective", word, "--ranks", str(self.ranks), "--nodes", "1"],
-                              capture_output=True, text=True, timeout=60).stdout
-        refusal = re.search(rf"^ +not {re.escape(algorithm.name)}\b[^:]*: (.*)$", text, re.M)
-        return refusal[1] if refusal else None
+        result = subprocess.run([Path(self.options.build) / "collx", "policy", "explain", path,
+                                 "--collective", word, "--ranks", str(self.ranks), "--nodes", "1"],
+                                capture_output=True, text=True, timeout=60)
+        refusal = re.search(rf"^ +not {re.escape(algorithm.name)}\b[^:]*: (.*)$", result.stdout,
+                            re.M)
+        return refusal[1] if refusal else None, result.stderr if result.returncode else ""
 
     def check_route(self, tap, title, algorithm, word, rows, problems):
         calls = collections.Counter()
@@ -243,7 +249,9 @@ class Runner:
         routed = sum(count for (route, reason), count in calls.items()
                      if route == algorithm.name and reason == "policy")
         wrong = sum(count for (route, reason), count in calls.items()
-                    if route != algorithm.name and reason not in ("warm-up", "not taken"))
+                    if route not in (algorithm.name, REST) and reason != "warm-up")
+        if not routed:
+            details.insert(0, f"no call went to {algorithm.name}")
         tap.line(routed > 0 and not wrong, title, details)
 
 
@@ -274,8 +282,12 @@ def main():
         for one in chosen:
             title = f"{options.mpi}, {options.ranks} ranks, {one.use or one.name}"
             for word in [] if options.without_collx else list(one.collectives):
-                if why := runner.why_not(one, word):
+                why, wrong = runner.why_not(one, word)
+                if wrong:
+                    tap.line(False, f"{title}: policy for {word}", wrong.splitlines())
+                elif why:
                     tap.line(True, f"{title}: {word}", skip=why)
+                if wrong or why:
                     one.collectives.remove(word)
             if not one.collectives:
                 continue
@@ -286,8 +298,8 @@ def main():
                      and (not options.area or area in options.area)]
             algorithm = None if options.without_collx else one
             # By hand, always: somebody has just written it.
-            traced = in_full and not options.without_collx and bool(options.algorithm or (
-                options.ranks in TRACED_RANKS and not options.area))
+            traced = not options.without_collx and bool(options.algorithm or (
+                in_full and options.ranks in TRACED_RANKS and not options.area))
             if set(areas) - {"threads"}:
                 runner.check(tap, title, areas, algorithm, not in_full, traced)
             if in_full and options.ranks in THREADS_RANKS and (
