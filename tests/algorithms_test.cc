@@ -12,6 +12,7 @@ extern const collx_algorithm collx_barrier_shm;
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -570,6 +571,29 @@ TEST(Team, CarriesOutWhatAnAlgorithmDoesNotTake)
                       }
                       return self.calls == 20 && self.taken == 10 ? "" : "it was not called";
                   }));
+}
+
+/* Who waits for a rank that has failed, or will never come, does not keep the tests. */
+TEST(Team, SaysWhoFailedAndEndsTheOthers)
+{
+    const collx_algorithm *shm = collx_algorithm_find(COLLX_BARRIER, "shm");
+
+    EXPECT_EQ("rank 1 ended with exit code 1\nso the others were ended\n",
+              run_team(shm, 3, Ranks::processes, true, [](Rank &self) -> std::string {
+                  if (self.team.stall_ms == 0)
+                      raise(SIGUSR1); /* nobody would say for whom it waits */
+                  return self.team.rank == 1 || self.barrier() ? "as it should" : "";
+              }));
+    EXPECT_EQ("rank 1 died by signal 11 (Segmentation fault): it may have touched memory beyond a "
+              "buffer or its piece of the segment\nso the others were ended\n",
+              run_team(shm, 3, Ranks::processes, true, [](Rank &self) -> std::string {
+                  if (self.team.rank == 1) {
+                      signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own way to end */
+                      raise(SIGSEGV);
+                  }
+                  self.barrier();
+                  return "";
+              }));
 }
 
 TEST(Team, TellsAnAlgorithmThatTakesNextToNothing)

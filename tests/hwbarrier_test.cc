@@ -402,8 +402,8 @@ TEST_F(HwBarrier, LevelsOfADeadJobReleaseNobody)
                 return std::string("released without the late one");
             });
             common->flag = 0;
-            EXPECT_EQ(wrong.find("status 256"), std::string::npos) << wrong;
-            EXPECT_NE(wrong.find("rank " + std::to_string(late) + " ended with status 9"),
+            EXPECT_EQ(wrong.find("exit code"), std::string::npos) << wrong;
+            EXPECT_NE(wrong.find("rank " + std::to_string(late) + " died by signal 9"),
                       std::string::npos)
                 << wrong;
             for (int rank = 0; rank < 64; rank++)

@@ -3,16 +3,19 @@
 extern "C" {
 #include "algorithms/between/seg_retired.h"
 #include "algorithms/facts.h"
+#include "base/clock.h"
 #include "hw/segment.h"
 }
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <map>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -22,6 +25,7 @@ extern "C" {
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -92,15 +96,16 @@ void progress(void *)
 
 enum { RANKS_MAX = 64, LONGEST = 1 << 19 };
 
-/* Of a team that does not come to its end, in seconds; and of what is left of it when a rank has
- * found something wrong, for which others may be waiting. */
-enum { PATIENCE = slower > 1 ? 300 : 120, PATIENCE_WHEN_WRONG = 10 };
+/* Of a team that does not come to its end, in seconds, and of what is left of it, as threads, when
+ * a rank has found something wrong, for which others may be waiting.  Long before the first a rank
+ * that waits says for whom. */
+enum { PATIENCE = slower > 1 ? 300 : 120, PATIENCE_WHEN_WRONG = 10, STALL_MS = PATIENCE * 100 };
 
 /* Where all ranks tell each other something.  Two in turn are enough: who tells the next but one
  * has been told by everybody in between. */
 struct Board {
-    std::atomic<int> arrived, round;
-    int32_t seen[RANKS_MAX]; /* collx_team.seen */
+    std::atomic<int> told_by[RANKS_MAX]; /* how often each has */
+    int32_t seen[RANKS_MAX];             /* collx_team.seen */
     char told[2][RANKS_MAX][COLLX_GATHER_MAX];
 };
 
@@ -121,16 +126,22 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     Lent &lent = *static_cast<Lent *>(ctx);
     Board &board = *lent.board;
     char(*told)[COLLX_GATHER_MAX] = board.told[lent.gathered++ & 1];
+    const uint64_t begin = collx_clock_ns();
+    bool said = false;
 
     memcpy(told[lent.rank], own, bytes);
-    if (board.arrived.fetch_add(1) + 1 == lent.size) {
-        board.arrived = 0;
-        board.round++;
-    }
-    while (board.round < lent.gathered)
-        sched_yield();
-    for (int rank = 0; rank < lent.size; rank++)
+    board.told_by[lent.rank] = lent.gathered;
+    for (int rank = 0; rank < lent.size; rank++) {
+        while (board.told_by[rank] < lent.gathered) {
+            sched_yield();
+            if (said || collx_clock_ns() - begin < STALL_MS * 1000000ull)
+                continue;
+            said = true;
+            fprintf(stderr, "rank %d waits for rank %d outside of the algorithm\n", lent.rank,
+                    rank);
+        }
         memcpy(static_cast<char *>(all) + static_cast<size_t>(rank) * bytes, told[rank], bytes);
+    }
     return 0;
 }
 
@@ -312,6 +323,7 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
     self.team.crowded = run.crowded;
     self.team.spins = run.crowded ? 0 : 200;
     self.team.pauses = 1;
+    self.team.stall_ms = STALL_MS;
     self.team.seen = run.crowded && run.node.empty() ? lent.board->seen : nullptr;
     self.algorithm = algorithm;
     if (algorithm->attach(&self.team, &run.args, memory, &self.slot))
@@ -331,6 +343,49 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
     if (wrong.empty() && !self.abandoned && !is_swept())
         wrong = "something still waits to be undone";
     return wrong;
+}
+
+/* What a process ended by, in words. */
+std::string describe_end(int status)
+{
+    if (!WIFSIGNALED(status))
+        return "ended with exit code " + std::to_string(WEXITSTATUS(status));
+    const int signal = WTERMSIG(status);
+    std::string text = "died by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+    if (signal == SIGSEGV)
+        text += ": it may have touched memory beyond a buffer or its piece of the segment";
+    else if (signal == SIGALRM)
+        text += ": it did not come to its end in time";
+    return text;
+}
+
+/* Of all ranks, which are by their processes.  When one has failed the others may wait for it for
+ * ever, and are ended at once. */
+std::string wait_for(std::map<pid_t, int> children)
+{
+    std::map<int, int> failed; /* rank to status */
+    std::string wrong;
+    bool ended = false;
+
+    while (!children.empty()) {
+        int status = 0;
+        const auto child = children.find(wait(&status));
+        if (child == children.end())
+            continue; /* an emulator's, say */
+        const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+        if (status && !(ended && killed))
+            failed[child->second] = status;
+        children.erase(child);
+        /* Who kills itself does so for a test of what the others make of that. */
+        if (ended || !status || killed)
+            continue;
+        ended = !children.empty();
+        for (const auto &other : children)
+            kill(other.first, SIGKILL);
+    }
+    for (const auto &[rank, status] : failed)
+        wrong += "rank " + std::to_string(rank) + " " + describe_end(status) + "\n";
+    return wrong + (ended ? "so the others were ended\n" : "");
 }
 
 } // namespace
@@ -493,7 +548,7 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         }
         alarm(0);
     } else {
-        std::vector<pid_t> children;
+        std::map<pid_t, int> children;
         for (int rank = 0; rank < size; rank++) {
             pid_t child = fork();
             if (child == 0) {
@@ -503,15 +558,9 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
                     fprintf(stderr, "rank %d: %s\n", rank, result.c_str());
                 _exit(!result.empty());
             }
-            children.push_back(child);
+            children[child] = rank;
         }
-        for (int rank = 0; rank < size; rank++) {
-            int status = 0;
-            waitpid(children[rank], &status, 0);
-            if (status)
-                wrong += "rank " + std::to_string(rank) + " ended with status " +
-                         std::to_string(status) + "\n";
-        }
+        wrong = wait_for(std::move(children));
     }
     close_sockets(lent);
     munmap(base, all + board + contributions);

@@ -176,7 +176,8 @@ inline void expect_dead_node_is_error(const Form &form, const std::function<int(
                                  },
                                  &args, nullptr, {0, 0, 1, 1});
     std::string text = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(wrong, "rank 2 ended with status 9\nrank 3 ended with status 9\n") << text;
+    EXPECT_EQ(wrong, "rank 2 died by signal 9 (Killed)\nrank 3 died by signal 9 (Killed)\n")
+        << text;
     EXPECT_NE(text.find("rank 0 of a test cannot reach the memory of rank 2 by sisci any more"),
               std::string::npos)
         << text;
