@@ -268,6 +268,16 @@ const size_t sizes[] = {0,    1,     2,     7,     8,     9,     15,     16,    
 
 const Pattern pattern(300001);
 
+/* Of elements in a Bcast, in bytes: what all have whole numbers of, and what a rank may have. */
+const size_t wholes[] = {1, 1, 4, 24}, parts[] = {1, 4, 8, 24};
+
+/* Between how elements that are not contiguous lie and how they travel. */
+void turn(unsigned char *data, size_t bytes, size_t each)
+{
+    for (size_t i = 0; each > 1 && i < bytes; i += each)
+        std::reverse(data + i, data + i + each);
+}
+
 class Bcast : public testing::TestWithParam<Case>
 {
 };
@@ -284,16 +294,23 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
                       if (round % 3)
                           bytes = shared.below(round % 2 ? 200 : 400);
                       int root = static_cast<int>(shared.below(self.team.size));
-                      bool contiguous = shared.below(4) != 0;
-                      if (!contiguous)
-                          bytes = bytes / 4 * 4;
+                      size_t unit = wholes[shared.below(std::size(wholes))];
+                      bytes = bytes / unit * unit;
+                      /* Each rank has its own type for these bytes. */
+                      size_t each = parts[own.below(std::size(parts))];
+                      while (unit % each)
+                          each /= 2;
+                      bool contiguous = each == 1 || own.below(2);
                       unsigned char *at_offset = &buf[round % 13];
                       memset(at_offset, 0xee, bytes + 8);
-                      if (self.team.rank == root)
+                      if (self.team.rank == root) {
                           memcpy(at_offset, pattern.of(round), bytes);
+                          turn(at_offset, bytes, contiguous ? 1 : each);
+                      }
                       dawdle(own);
-                      if (self.bcast(at_offset, bytes, root, contiguous))
+                      if (self.bcast(at_offset, bytes, root, contiguous, each))
                           return at("an error", round);
+                      turn(at_offset, bytes, contiguous ? 1 : each);
                       if (std::string wrong = pattern.compare(at_offset, bytes, round);
                           !wrong.empty())
                           return wrong;

@@ -170,19 +170,21 @@ void combine(const Lent &lent, const collx_call &call, size_t i)
     }
 }
 
-/* What an MPI library is there for: calls that an algorithm does not take.  The same elements lie
- * in the same way in all buffers, whatever they are packed to. */
+/* What an MPI library is there for: calls that an algorithm does not take.  An Allreduce's elements
+ * lie in the same way in all buffers, whatever they are packed to. */
 void carry_out_without(Lent &lent, collx_kind kind, const collx_call &call)
 {
     const size_t each = call.op_kind == COLLX_OP_SUM ? sizeof(int64_t) : sizeof(Affine);
 
     if (call.bytes > LONGEST)
         abort();
-    if (kind == COLLX_ALLREDUCE || (kind == COLLX_BCAST && call.root == lent.rank))
+    if (kind == COLLX_ALLREDUCE)
         memcpy(lent.data[lent.rank], call.sbuf, call.bytes);
+    else if (kind == COLLX_BCAST && call.root == lent.rank)
+        pack(nullptr, &call, call.sbuf, 0, call.count, lent.data[lent.rank]);
     meet(lent);
     if (kind == COLLX_BCAST)
-        memcpy(call.rbuf, lent.data[call.root], call.bytes);
+        unpack(nullptr, &call, lent.data[call.root], call.rbuf, 0, call.count);
     else if (kind == COLLX_ALLREDUCE)
         for (size_t i = 0; i < call.bytes / each; i++)
             combine(lent, call, i);
@@ -408,14 +410,14 @@ int Rank::barrier()
     return carry_out(call);
 }
 
-int Rank::bcast(void *buf, size_t bytes, int root, bool contiguous)
+int Rank::bcast(void *buf, size_t bytes, int root, bool contiguous, size_t each)
 {
     collx_call call = {};
 
     call.sbuf = call.rbuf = buf;
     call.root = root;
     call.contiguous = contiguous;
-    call.elem_bytes = contiguous ? 1 : 4;
+    call.elem_bytes = each ? each : contiguous ? 1 : 4;
     call.count = static_cast<int64_t>(bytes / call.elem_bytes);
     call.bytes = static_cast<size_t>(call.count) * call.elem_bytes;
     return carry_out(call);

@@ -75,7 +75,8 @@ struct Rank {
     unsigned calls, taken;
 
     int barrier();
-    int bcast(void *buf, size_t bytes, int root, bool contiguous = true);
+    /* In elements of `each` bytes; 0: of 1, or 4 that have to be packed. */
+    int bcast(void *buf, size_t bytes, int root, bool contiguous = true, size_t each = 0);
     int sum(const int64_t *send, int64_t *receive, int64_t count);
     /* By the lender's reduction, on elements that have to be packed, of so many each. */
     int compose(const Affine *send, Affine *receive, int64_t count, int64_t each = 1);
