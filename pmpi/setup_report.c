@@ -15,7 +15,7 @@ void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
     char when[160] = "before its first MPI_Barrier, MPI_Bcast or MPI_Allreduce";
     int length;
 
-    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0)
+    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0 || collx_option_number(COLLX_OPTION_AT_ONCE))
         return;
     pmpi.Get_library_version(mpi, &length);
     mpi[strcspn(mpi, ",\n")] = '\0';

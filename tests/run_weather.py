@@ -288,13 +288,11 @@ def wide_integers(folder):
 def too_short(folder):
     """Who asks what collx does is told that it is there, also where nothing will be set up."""
     policy = folder / "policy.yaml"
-    for rules, at_once, calls in ((None, "off", r"after \d+ calls of"),
-                                  (ALL_PMPI, "off", r"after \d+ calls of"),
-                                  (ALL_PMPI + "    order: rank\n", "off", "before its first"),
-                                  (None, "on", "before its first")):
+    for rules, calls in ((None, r"after \d+ calls of"), (ALL_PMPI, r"after \d+ calls of"),
+                         (ALL_PMPI + "    order: rank\n", "before its first")):
         if rules:
             policy.write_text(rules)
-        env = {"COLLX_AT_ONCE": at_once, **({"COLLX_POLICY": policy} if rules else {})}
+        env = {"COLLX_POLICY": policy} if rules else {}
         result = good(job("in-place", {"COLLX_VERBOSE": 1, **env}))
         check(len(spoke(result)) == 1, result.err)
         name = {"openmpi": r"Open MPI v\d", "mpich": r"MPICH Version: +\d"}[mpi_name]
