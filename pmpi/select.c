@@ -317,6 +317,8 @@ static inline const struct collx_datatype *describe_allreduce(struct collx_call 
     if (!type)
         return NULL;
     call->op_kind = collx_op_kind((MPI_Op)call->op);
+    if (call->op_kind == COLLX_OP_NONE)
+        return NULL;
     /* Only an operation of the user's own may be used on any type. */
     if (call->op_kind != COLLX_OP_USER) {
         if (type == &room->type ? !is_of_kind(call, &room->type)

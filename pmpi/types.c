@@ -2,6 +2,9 @@
 
 #include "pmpi/progress.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
@@ -63,9 +66,18 @@ static enum collx_elem elem_of(enum numbers numbers, MPI_Count size)
     return size >= 0 && size <= LONGEST ? elems[numbers][size] : COLLX_ELEM_NONE;
 }
 
-/* A table of handles that is filled once and then only read: open addressing, load below 1/4. */
+/* A table of handles that is filled once and then only read: open addressing, load below 1/4.  What
+ * is to be known of a type is asked when the program first uses it: the library of the process may
+ * be older than the mpi.h here, and one that does not check what it is asked aborts on a handle
+ * that it does not know. */
 enum { TABLE = 512 };
-static struct collx_datatype types[TABLE];
+enum { NOT_YET, IS_THERE, IS_NOT_THERE };
+static struct named {
+    struct collx_datatype type;
+    uint8_t numbers; /* enum numbers */
+    _Atomic uint8_t asked;
+} named[TABLE];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned place(uintptr_t handle)
 {
@@ -73,44 +85,62 @@ static unsigned place(uintptr_t handle)
 }
 _Static_assert(TABLE == 1 << (64 - 55), "place() yields an index into the table");
 
-const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type)
+/* Where it is, or belongs. */
+static struct named *find(uintptr_t handle)
 {
-    uintptr_t handle = (uintptr_t)type;
+    unsigned i = place(handle);
 
-    for (unsigned i = place(handle);; i = (i + 1) % TABLE) {
-        if (!types[i].handle)
-            return NULL;
-        if (types[i].handle == handle)
-            return &types[i];
-    }
+    while (named[i].type.handle && named[i].type.handle != handle)
+        i = (i + 1) % TABLE;
+    return &named[i];
 }
 
 static void add(MPI_Datatype datatype, uint32_t ops, enum numbers numbers)
 {
-    uintptr_t handle = (uintptr_t)datatype;
-    MPI_Aint lb, extent;
-    MPI_Count size;
-    unsigned i;
+    struct named *type = find((uintptr_t)datatype);
 
     /* An MPI library without Fortran has MPI_DATATYPE_NULL for Fortran's types, and two names may
      * be one type. */
-    if (datatype == MPI_DATATYPE_NULL || collx_datatype_predefined(datatype))
+    if (datatype == MPI_DATATYPE_NULL || type->type.handle)
         return;
-    if (pmpi.Type_size_x(datatype, &size) || pmpi.Type_get_extent(datatype, &lb, &extent))
-        return;
-    bool half = numbers == FLOAT16 || numbers == BFLOAT16;
-    if (half && size != 2)
-        return;
-    for (i = place(handle); types[i].handle; i = (i + 1) % TABLE)
-        ;
-    types[i] = (struct collx_datatype){
-        .handle = handle,
-        .size = size,
-        .ops = ops,
-        .elem = (uint8_t)elem_of(numbers, size),
-        .contiguous = lb == 0 && extent == size,
-        .extension = half,
-    };
+    type->type.handle = (uintptr_t)datatype;
+    type->type.ops = ops;
+    type->numbers = (uint8_t)numbers;
+}
+
+/* MPI is not asked under the lock: the program's error handler may never come back. */
+static __attribute__((noinline)) void look_at(struct named *type)
+{
+    const MPI_Datatype datatype = (MPI_Datatype)type->type.handle;
+    const bool half = type->numbers == FLOAT16 || type->numbers == BFLOAT16;
+    MPI_Aint lb = 0, extent = 0;
+    MPI_Count size = 0;
+    const bool known = !pmpi.Type_size_x(datatype, &size) &&
+                       !pmpi.Type_get_extent(datatype, &lb, &extent) && (!half || size == 2);
+
+    pthread_mutex_lock(&lock);
+    if (atomic_load_explicit(&type->asked, memory_order_relaxed) == NOT_YET) {
+        type->type.size = size;
+        type->type.elem = (uint8_t)elem_of(type->numbers, size);
+        type->type.contiguous = lb == 0 && extent == size;
+        type->type.extension = half;
+        /* Release: pairs with the acquire below, which would find a type of no bytes. */
+        atomic_store_explicit(&type->asked, known ? IS_THERE : IS_NOT_THERE, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const struct collx_datatype *collx_datatype_predefined(MPI_Datatype datatype)
+{
+    struct named *type = find((uintptr_t)datatype);
+
+    if (!type->type.handle)
+        return NULL;
+    /* Acquire: pairs with the release above. */
+    if (__builtin_expect(atomic_load_explicit(&type->asked, memory_order_acquire) == NOT_YET, 0))
+        look_at(type);
+    return atomic_load_explicit(&type->asked, memory_order_relaxed) == IS_THERE ? &type->type
+                                                                                : NULL;
 }
 
 void collx_types_init(void)
@@ -269,6 +299,18 @@ bool collx_datatype_of_kind(struct collx_datatype *type, MPI_Op op)
     return true;
 }
 
+/* Whether a handle may be of an operation that a user made. */
+static bool is_made(MPI_Op op)
+{
+#ifdef MPICH
+    /* In the upper two bits are what kind it is: none, one of the library's own, of which newer
+     * releases have more than are told apart here, or made. */
+    return (unsigned)op >> 30 >= 2;
+#else
+    return op != MPI_OP_NULL;
+#endif
+}
+
 enum collx_op collx_op_kind(MPI_Op op)
 {
     /* Handles are not constant expressions in every MPI, so this is no switch. */
@@ -300,5 +342,5 @@ enum collx_op collx_op_kind(MPI_Op op)
         return COLLX_OP_REPLACE;
     if (op == MPI_NO_OP)
         return COLLX_OP_NO_OP;
-    return op == MPI_OP_NULL ? COLLX_OP_NONE : COLLX_OP_USER;
+    return is_made(op) ? COLLX_OP_USER : COLLX_OP_NONE;
 }

@@ -14,11 +14,10 @@ struct collx_datatype {
     bool extension;  /* not in the standard: the library may have the type and no operation on it */
 };
 
-/* Look at the predefined types and operations of this MPI library.  MPI must be initialised;
- * called once, under the lock of pmpi/comm.c. */
+/* Learn the names of the predefined types.  Called once, under the lock of pmpi/comm.c. */
 void collx_types_init(void);
 
-/* Facts about a predefined type, or NULL. */
+/* Facts about a predefined type, or NULL.  MPI must be initialised. */
 const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type);
 
 /* Facts about any type, in *type.  False if it is none that may be used for communication. */
@@ -43,7 +42,8 @@ static inline bool collx_datatype_allows(const struct collx_datatype *type, enum
     return type->ops >> kind & 1 && (!type->extension || collx_datatype_asked(type, op));
 }
 
-/* NONE for MPI_OP_NULL, USER for one that a user made. */
+/* NONE for MPI_OP_NULL and what this release of collx does not know, USER for one that a user
+ * made. */
 enum collx_op collx_op_kind(MPI_Op op);
 
 #endif

@@ -278,11 +278,11 @@ def big_element_by_nx(folder):
     check(calls.get(("nx", "policy")) and calls.get(("pmpi", "not taken")), f"{calls}")
 
 
-def wide_integers(folder):
-    """How long Fortran's INTEGER is depends on the MPI library of the process alone."""
-    library = build / "tests" / "programs" / f"libmpi.so.wide-integers-{mpi_name}"
-    simple("wide-integers", with_collx=False,
-           env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})(folder)
+def with_library(case):
+    """A case in front of whose MPI library there is one that differs in what the case is about."""
+    library = build / "tests" / "programs" / f"libmpi.so.{case}-{mpi_name}"
+    return simple(case, with_collx=False,
+                  env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})
 
 
 def too_short(folder):
@@ -558,7 +558,8 @@ main([
     ("communicators that are on their way, and a demanded order",
      on_their_way("order: rank\n    use: [shm, pmpi]", "shm")),
     ("what a program has hung on communicators", simple("attributes")),
-    ("an INTEGER of 8 bytes", wide_integers),
+    ("an INTEGER of 8 bytes", with_library("wide-integers")),
+    ("an MPI library of another release", with_library("another-release")),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("an element with more behind it than there is memory", huge_extent),

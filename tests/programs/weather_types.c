@@ -134,6 +134,42 @@ static void wide_integers(void)
     finish();
 }
 
+/* Where mpi.h and the MPI library are not of one release. */
+static void another_release(void)
+{
+    enum { COUNT = 100 };
+    double in[COUNT], out[COUNT];
+    MPI_Datatype pair;
+
+    start();
+    MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+    MPI_Type_commit(&pair);
+    for (int call = 0; call < 20; call++) {
+        for (int i = 0; i < COUNT; i++)
+            in[i] = i + call, out[i] = -1;
+        MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < COUNT; i++)
+            CHECK(out[i] == size * in[i]);
+#ifdef MPICH
+        const MPI_Op equal = (MPI_Op)0x5800000f; /* MPIX_EQUAL */
+        const int is_equal = call % 3 != 0;
+        int found;
+        in[COUNT - 1] += is_equal ? 0 : rank;
+        for (int of_pairs = 0; of_pairs < 2; of_pairs++) {
+            memset(out, -1, sizeof out);
+            MPI_Allreduce(in, out, of_pairs ? COUNT / 2 : COUNT, of_pairs ? pair : MPI_DOUBLE,
+                          equal, MPI_COMM_WORLD);
+            memcpy(&found, out, sizeof found);
+            CHECK(found == is_equal);
+            for (size_t i = sizeof found; i < sizeof out; i++)
+                CHECK(((char *)out)[i] == -1);
+        }
+#endif
+    }
+    MPI_Type_free(&pair);
+    finish();
+}
+
 /* Each in a handle that another one has had before, with other gaps. */
 static void types_that_come_and_go(void)
 {
@@ -218,8 +254,13 @@ static void types_that_stay(void)
 }
 
 const struct weather weather_types[] = {
-    {"big-element", big_element},         {"huge-extent", huge_extent},
-    {"rare-types", rare_types},           {"types-of-kinds", types_of_kinds},
-    {"wide-integers", wide_integers},     {"types-that-come-and-go", types_that_come_and_go},
-    {"types-that-stay", types_that_stay}, {0},
+    {"big-element", big_element},
+    {"huge-extent", huge_extent},
+    {"rare-types", rare_types},
+    {"types-of-kinds", types_of_kinds},
+    {"wide-integers", wide_integers},
+    {"types-that-come-and-go", types_that_come_and_go},
+    {"types-that-stay", types_that_stay},
+    {"another-release", another_release},
+    {0},
 };
