@@ -300,7 +300,7 @@ static inline bool find_operand(struct collx_call *call, bool predefined)
     if (call->sbuf == MPI_IN_PLACE)
         call->sbuf = call->rbuf;
     else if (call->sbuf == call->rbuf && call->sbuf != MPI_BOTTOM && call->count > SAME_UP_TO)
-        return !collx_arguments_checked();
+        return !collx_same_buffers_refused();
     else if (predefined && call->bytes && !call->sbuf)
         return false;
     if (call->sbuf != call->rbuf && collx_gpu_has(call->sbuf))

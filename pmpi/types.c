@@ -270,9 +270,17 @@ static bool is_taken(MPI_Datatype type, MPI_Op op)
     return !pmpi.Allreduce(&nothing[0], &nothing[1], 0, type, op, collx_self());
 }
 
-bool collx_arguments_checked(void)
+bool collx_same_buffers_refused(void)
 {
+#ifdef OPEN_MPI
+    /* Whether it looks at arguments at all tells it: its complaint about buffers comes to no
+     * communicator's handler, so it cannot be asked for that. */
     return !is_taken(MPI_INT, MPI_MAXLOC);
+#else
+    /* MPIR_CVAR_COLL_ALIAS_CHECK=0 has it look at the other arguments alone. */
+    int one = 0;
+    return pmpi.Allreduce(&one, &one, 1, MPI_INT, MPI_SUM, collx_self()) != MPI_SUCCESS;
+#endif
 }
 
 bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op)

@@ -23,9 +23,10 @@ const struct collx_datatype *collx_datatype_predefined(MPI_Datatype type);
 /* Facts about any type, in *type.  False if it is none that may be used for communication. */
 bool collx_datatype_derived(MPI_Datatype datatype, struct collx_datatype *type);
 
-/* Whether the library looks at arguments at all; Open MPI may be told not to, as with
- * mpi_param_check=0, and others may have been built so. */
-bool collx_arguments_checked(void);
+/* Whether the library refuses to reduce from a buffer into the same one.  It may be told not to
+ * look, as by Open MPI's mpi_param_check=0 or MPICH's MPIR_CVAR_COLL_ALIAS_CHECK=0, or have been
+ * built so. */
+bool collx_same_buffers_refused(void);
 
 /* Whether the library has that operation on a type that is an extension. */
 bool collx_datatype_asked(const struct collx_datatype *type, MPI_Op op);
