@@ -68,7 +68,7 @@
     bl collx_resolve;                                                                              \
     ldr x17, [sp, #80];                                                                            \
     ldp x0, x1, [sp, #16]; ldp x2, x3, [sp, #32]; ldp x4, x5, [sp, #48]; ldp x6, x7, [sp, #64];    \
-    ldp x29, x30, [sp], #96; .cfi_def_cfa_offset 0;                                                \
+    ldp x29, x30, [sp], #96; .cfi_def_cfa_offset 0; .cfi_restore 29; .cfi_restore 30;              \
     adrp x16, table; add x16, x16, :lo12:table;                                                    \
     ldr x16, [x16, x17, lsl #3]; br x16;                                                           \
     .cfi_endproc;
@@ -80,6 +80,8 @@
     .text
     .globl collx_entries, collx_entries_end
     .hidden collx_entries, collx_entries_end
+    /* One for all: in none is the stack another one than the caller's. */
+    .cfi_startproc
 collx_entries:
     .set index, 0
 #define ENTRY(Name)                                                                                \
@@ -91,6 +93,7 @@ collx_entries:
 #include "base/entries.def"
 #undef ENTRY
 collx_entries_end:
+    .cfi_endproc
 
 RESOLVE(resolve_mpi, collx_mpi_table)
 RESOLVE(resolve_pmpi, collx_pmpi_table)

@@ -64,6 +64,26 @@ def exports_names_of_mpi_alone(folder):
     check({"MPI_Barrier", "MPI_Bcast_c", "PMPI_Allreduce"} <= exported, "no names of MPI")
 
 
+def entries_can_be_unwound(folder):
+    """By what stops in one: a profiler, a debugger."""
+    frames = run(["readelf", "--debug-dump=frames-interp", collx]).expect().out
+    known = {}
+    for frame in re.split(r"\n\n", frames):
+        where = re.search(r" pc=([0-9a-f]+)\.\.([0-9a-f]+)", frame)
+        if where:
+            rows = [row.split()[1:] for row in frame.splitlines()[2:] if row.strip()]
+            known[range(*(int(end, 16) for end in where.groups()))] = rows
+    entries = re.findall(r"^(\w+) [tT] (P?MPI_\w+|resolve_p?mpi)$",
+                         run(["nm", collx]).expect().out, re.M)
+    check({"MPI_Barrier", "resolve_mpi"} <= {name for _, name in entries}, "no entries")
+    for address, name in entries:
+        rows = [rows for frame, rows in known.items() if int(address, 16) in frame]
+        check(rows, f"nothing says how to unwind {name}")
+        if name.startswith("resolve"):
+            # It ends in a jump, with everything where it was.
+            check(len(rows[0]) > 1 and rows[0][-1] == rows[0][0], f"{name}: {rows[0]}")
+
+
 def companions_export_one_symbol(folder):
     # One for programs to be linked with; the others are loaded into programs that know nothing of it.
     public = build / "libcollx-group.so"
@@ -135,6 +155,7 @@ cases += [
     ("it needs libc alone", needs_libc_alone),
     ("it runs nothing when it is loaded", runs_nothing_when_loaded),
     ("it exports names of MPI alone", exports_names_of_mpi_alone),
+    ("its entries can be unwound", entries_can_be_unwound),
     ("its companions export one symbol each", companions_export_one_symbol),
     ("adapters import nothing that collx exports", adapters_import_nothing_of_collx),
 ]
