@@ -14,6 +14,21 @@ static void any(void *to, const void *from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
+/* Streaming stores want whole lines, aligned. */
+#define STREAM(name, isa, line)                                                                    \
+    __attribute__((target(isa))) static void name(void *shared, const void *source, size_t bytes)  \
+    {                                                                                              \
+        char *to = shared;                                                                         \
+        const char *from = source;                                                                 \
+        size_t head = -(uintptr_t)to & 63;                                                         \
+                                                                                                   \
+        head = head < bytes ? head : bytes;                                                        \
+        memcpy(to, from, head);                                                                    \
+        for (to += head, from += head, bytes -= head; bytes >= 64; bytes -= 64, to += 64)          \
+            line(to, from), from += 64;                                                            \
+        memcpy(to, from, bytes);                                                                   \
+    }
+
 /* ThreadSanitizer would not see stores by intrinsics. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #include <cpuid.h>
@@ -80,21 +95,6 @@ static void plain(void *shared, const void *source, size_t bytes)
     }
     small(to, from, bytes);
 }
-
-/* Streaming stores want whole lines, aligned. */
-#define STREAM(name, isa, line)                                                                    \
-    __attribute__((target(isa))) static void name(void *shared, const void *source, size_t bytes)  \
-    {                                                                                              \
-        char *to = shared;                                                                         \
-        const char *from = source;                                                                 \
-        size_t head = -(uintptr_t)to & 63;                                                         \
-                                                                                                   \
-        head = head < bytes ? head : bytes;                                                        \
-        memcpy(to, from, head);                                                                    \
-        for (to += head, from += head, bytes -= head; bytes >= 64; bytes -= 64, to += 64)          \
-            line(to, from), from += 64;                                                            \
-        memcpy(to, from, bytes);                                                                   \
-    }
 
 #define PIECE_SSE2(to, from)                                                                       \
     _mm_stream_si128((__m128i *)(to), _mm_loadu_si128((const __m128i *)(from)))
@@ -202,6 +202,23 @@ static struct collx_copy_ways of_cpu(void)
      * instead of 0.43.  Not measured on its successors, which push lines on. */
     ways.swings = ways.returnable || !(traits & DEMOTES);
     return ways;
+}
+#elif defined(__aarch64__) && !defined(__SANITIZE_THREAD__)
+/* A pair of registers with the hint that no cache shall keep them.  What a CPU makes of it is its
+ * own affair; in order they are as all stores. */
+static inline void line_pairs(void *to, const void *from)
+{
+    __asm__ volatile("ldp q0, q1, [%1]; ldp q2, q3, [%1, #32];"
+                     "stnp q0, q1, [%0]; stnp q2, q3, [%0, #32]"
+                     :
+                     : "r"(to), "r"(from)
+                     : "v0", "v1", "v2", "v3", "memory");
+}
+STREAM(stream_pairs, "+simd", line_pairs)
+
+static struct collx_copy_ways of_cpu(void)
+{
+    return (struct collx_copy_ways){.plain = any, .wide = any, .stream = stream_pairs};
 }
 #else
 static struct collx_copy_ways of_cpu(void)

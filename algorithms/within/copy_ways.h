@@ -35,7 +35,7 @@ struct collx_copy_ways {
 struct collx_copy_ways collx_copy_ways(void);
 
 /* What has been stored past the caches is there for everybody who sees what is stored afterwards:
- * on these CPUs a release store does not see to that. */
+ * on x86 a release store does not see to that. */
 static inline void collx_store_fence(void)
 {
 #if defined(__x86_64__)
