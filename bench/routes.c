@@ -105,7 +105,7 @@ void routes_prepare(void)
         exit(1);
     }
     free(text);
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    snprintf(name, sizeof name, COLLX_POLICY_NAMELESS "%d", fd);
     setenv("COLLX_POLICY", name, 1);
     setenv("COLLX_AT_ONCE", "on", 1);
     verbose = getenv("COLLX_VERBOSE") && strcmp(getenv("COLLX_VERBOSE"), "0");

@@ -15,7 +15,10 @@ void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls)
     char when[160] = "before its first MPI_Barrier, MPI_Bcast or MPI_Allreduce";
     int length;
 
-    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0 || collx_option_number(COLLX_OPTION_AT_ONCE))
+    /* A policy without a name is that of collx-bench, which listens to what is said of each
+     * communicator, and not in MPI_Init. */
+    if (collx_option_number(COLLX_OPTION_VERBOSE) <= 0 ||
+        strncmp(policy->source, COLLX_POLICY_NAMELESS, strlen(COLLX_POLICY_NAMELESS)) == 0)
         return;
     pmpi.Get_library_version(mpi, &length);
     mpi[strcspn(mpi, ",\n")] = '\0';

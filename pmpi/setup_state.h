@@ -77,7 +77,7 @@ enum {
 #define COLLX_LIMIT_GONE ((uint64_t)1 << COLLX_LIMIT_ERRORS)
 
 /* For COLLX_VERBOSE: that collx is here, and why no more is said yet, of a program that may be too
- * short for it; not where communicators are set up at once.  `calls`: so many come before. */
+ * short for it.  `calls`: so many come before. */
 void collx_setup_report_begin(const struct collx_policy *policy, uint64_t calls);
 
 /* Rank 0 says for all why there is no memory to share, of `size` bytes; `errors`: one bit or more

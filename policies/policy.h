@@ -44,6 +44,10 @@ struct collx_rule {
     struct collx_use use[COLLX_POLICY_USES];
 };
 
+/* How the source begins of a policy that a program has made for itself, in a file without a name.
+ */
+#define COLLX_POLICY_NAMELESS "/proc/self/fd/"
+
 struct collx_policy {
     uint32_t version;
     uint32_t rules;

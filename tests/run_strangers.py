@@ -30,8 +30,9 @@ def adapter_of_another_kind(folder):
 
 def says_so(folder):
     """The first line tells that collx is there, and needs no communicator that is worth a setup."""
-    result = good(job("no-calls", {"COLLX_VERBOSE": 1}))
-    said_once(result, "MPI", ", policy built-in. Which way its collectives go is said of each")
+    for at_once in "off", "on":
+        result = good(job("no-calls", {"COLLX_VERBOSE": 1, "COLLX_AT_ONCE": at_once}))
+        said_once(result, "MPI", ", policy built-in. Which way its collectives go is said of each")
 
 
 def another_version(folder):
