@@ -239,9 +239,21 @@ void collx_wires_close(struct collx_wires *wires)
     wires->port = NULL;
 }
 
+/* Orders what is in memory and what a device sees, either way.  x86 keeps it by itself; C's fences
+ * (dmb ish) are for what CPUs share, and a device is farther out. */
+static inline void device_fence(void)
+{
+#if defined(__aarch64__)
+    __asm__ volatile("dmb osh" ::: "memory");
+#endif
+}
+
 int collx_wires_set(struct collx_wires *wires, uint32_t mask, uint32_t levels)
 {
     wires->writes++;
+    /* What this node has stored, and read, before it tells the others that it has come.  The
+     * partner is that of the others in collx_wires_get(), and the board between them. */
+    device_fence();
     return wires->ops->set(wires->port, mask, levels ^ wires->spec.out_inverted);
 }
 
@@ -249,6 +261,9 @@ int collx_wires_get(struct collx_wires *wires, uint32_t *levels)
 {
     int error = wires->ops->get(wires->port, levels);
 
+    /* Nothing that follows a barrier may have been read before the wire that ends it: pairs with
+     * that in collx_wires_set(). */
+    device_fence();
     wires->reads++;
     *levels ^= wires->spec.in_inverted;
     return error;
@@ -256,8 +271,14 @@ int collx_wires_get(struct collx_wires *wires, uint32_t *levels)
 
 int collx_wires_settle(struct collx_wires *wires)
 {
-    if (wires->ops->settle)
-        return wires->ops->settle(wires->port);
+    if (wires->ops->settle) {
+        int error = wires->ops->settle(wires->port);
+
+        /* A read whose value nobody needs is not waited for: what tells others that the wires have
+         * their levels could be seen before the card has answered. */
+        device_fence();
+        return error;
+    }
     uint64_t start = collx_clock_ns();
     while (collx_clock_ns() - start < 1000)
         ;
