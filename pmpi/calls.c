@@ -90,23 +90,12 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
     comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = (void *)(uintptr_t)reason};
 }
 
-bool collx_call_is_refused(int error)
+bool collx_error_is_refusal(int error)
 {
     int class = MPI_SUCCESS;
 
-    if (error)
-        pmpi.Error_class(error, &class);
+    pmpi.Error_class(error, &class);
     return class == MPI_ERR_COMM || class == MPI_ERR_COUNT || class == MPI_ERR_TYPE ||
            class == MPI_ERR_BUFFER || class == MPI_ERR_ROOT || class == MPI_ERR_OP ||
            class == MPI_ERR_ARG;
-}
-
-bool collx_call_is_wrong(const struct collx_comm *comm, enum collx_kind kind,
-                         const struct collx_call *call)
-{
-    if (comm == &collx_comm_unknown || comm->inter || kind == COLLX_BARRIER || !call->count)
-        return false;
-    return call->count < 0 || (MPI_Datatype)call->datatype == MPI_DATATYPE_NULL ||
-           (kind == COLLX_BCAST && (call->root < 0 || call->root >= comm->size)) ||
-           (kind == COLLX_ALLREDUCE && (MPI_Op)call->op == MPI_OP_NULL);
 }

@@ -103,6 +103,7 @@ struct collx_comm {
     /* They may come to something, on some rank.  Not of Barriers, nor of Allreduces of a few
      * elements, of which all ranks have as many; a Bcast may have other elements on each. */
     bool may_be_long;
+    uintptr_t last_predefined; /* of the types of the calls so far that are; 0: there was none */
     struct collx_handed handed;
 
     /* Of pmpi/kept.c; NULL: nobody has asked for it, or there is none. */

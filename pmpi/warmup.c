@@ -66,14 +66,22 @@ static __attribute__((noinline)) void meet(struct collx_comm *comm)
         collx_comm_setup(comm);
 }
 
-/* Whether it has no bytes: which is the same on all ranks, not so the count and the type. */
-static bool is_empty(const struct collx_call *call)
+/* Of a type that was not the last call's. */
+static __attribute__((noinline)) bool is_without_bytes(struct collx_comm *comm, uintptr_t datatype)
 {
     MPI_Count size = 0;
 
-    if (!call->count || collx_datatype_predefined((MPI_Datatype)call->datatype))
-        return !call->count;
-    return !pmpi.Type_size_x((MPI_Datatype)call->datatype, &size) && !size;
+    if (!collx_datatype_predefined((MPI_Datatype)datatype))
+        return !pmpi.Type_size_x((MPI_Datatype)datatype, &size) && !size;
+    comm->last_predefined = datatype;
+    return false;
+}
+
+/* Whether it has no bytes: which is the same on all ranks, not so the count and the type. */
+static inline bool is_empty(struct collx_comm *comm, const struct collx_call *call)
+{
+    return !call->count ||
+           (call->datatype != comm->last_predefined && is_without_bytes(comm, call->datatype));
 }
 
 /* When it is worth it all ranks set the communicator up, at the end of the same call. */
@@ -95,7 +103,7 @@ static inline void count(struct collx_comm *comm, enum collx_kind kind,
     if (collx_call_is_wrong(comm, kind, call))
         return;
     /* One that MPI refuses on a rank has gone well on the others, which do not need that rank. */
-    if (kind != COLLX_BARRIER && is_empty(call))
+    if (kind != COLLX_BARRIER && is_empty(comm, call))
         return;
     tally(comm, kind, call);
 }
@@ -126,6 +134,25 @@ static void count_left(struct collx_comm *comm, const struct collx_handed *left)
         tally(comm, left->kind, call);
 }
 
+/* Keep what the caller passed.  Each word by itself, which atomics see to: the entry has just
+ * stored them so, and a load across two stores waits until both are in the cache, 5 ns a call. */
+static inline void keep(struct collx_call *kept, enum collx_kind kind,
+                        const struct collx_call *call)
+{
+#define KEEP(field) __atomic_store_n(&kept->field, call->field, __ATOMIC_RELAXED)
+    KEEP(comm);
+    if (kind == COLLX_BARRIER)
+        return;
+    KEEP(sbuf);
+    KEEP(rbuf);
+    KEEP(count);
+    KEEP(datatype);
+    KEEP(root);
+    if (kind == COLLX_ALLREDUCE)
+        KEEP(op);
+#undef KEEP
+}
+
 /* Have MPI carry the call out, and tell whether it is still to be counted: not if an error handler
  * has made another one on this communicator, which has found this one left and counted it. */
 static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind,
@@ -133,7 +160,7 @@ static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind
 {
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
-    handed->call = *call;
+    keep(&handed->call, kind, call);
     handed->kind = kind;
     handed->under_way = true;
     *error = collx_call_mpi(kind, call);
