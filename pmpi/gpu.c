@@ -4,10 +4,10 @@
 #include "pmpi/pmpi.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 atomic_bool collx_gpu_possible;
 
@@ -17,31 +17,103 @@ enum { MEMORY_TYPE = 2, CUDA_HOST = 1 };
 /* cuPointerGetAttribute, hipPointerGetAttribute: not 0 for memory that is not the driver's. */
 typedef int ask_fn(void *value, int attribute, uintptr_t address);
 
-static bool is_cuda(ask_fn *ask, const void *address)
+static void *open_cuda(void *library)
 {
+    return dlsym(library, "cuPointerGetAttribute");
+}
+
+static bool is_cuda(void *opened, const void *address)
+{
+    ask_fn *ask = (ask_fn *)opened;
     unsigned type = 0;
 
     return !ask(&type, MEMORY_TYPE, (uintptr_t)address) && type && type != CUDA_HOST;
 }
 
+static void *open_hip(void *library)
+{
+    return dlsym(library, "hipPointerGetAttribute");
+}
+
 /* The types have other numbers in each release, so memory of the host that HIP knows counts, too:
  * it is copied once more than it need be. */
-static bool is_hip(ask_fn *ask, const void *address)
+static bool is_hip(void *opened, const void *address)
 {
+    ask_fn *ask = (ask_fn *)opened;
     unsigned type[4] = {0};
 
     return !ask(type, MEMORY_TYPE, (uintptr_t)address);
 }
 
+/* Of Level Zero's ze_api.h. */
+enum { ZE_GPU_ONLY = 1, ZE_CONTEXT = 0xd, ZE_ALLOCATION = 0x17, ZE_DEVICE = 2, ZE_SHARED = 3 };
+struct ze_context {
+    uint32_t structure;
+    const void *next;
+    uint32_t flags;
+};
+struct ze_allocation {
+    uint32_t structure;
+    void *next;
+    uint32_t type;
+    uint64_t id, page_bytes;
+};
+
+enum { ZE_DRIVERS = 8 };
+
+/* A driver is asked by a context, and knows what the program has allocated by others, too; MPI
+ * libraries count on that as well. */
+struct ze {
+    int (*ask)(void *context, const void *address, struct ze_allocation *, void **device);
+    void *contexts[ZE_DRIVERS];
+    int count;
+};
+
+/* The MPI library has initialised the drivers, or will for the first buffer; all may do so again.
+ * Without one there is none to ask. */
+static void *open_ze(void *library)
+{
+    int (*init)(uint32_t) = (int (*)(uint32_t))dlsym(library, "zeInit");
+    int (*get)(uint32_t *, void **) = (int (*)(uint32_t *, void **))dlsym(library, "zeDriverGet");
+    int (*create)(void *, const struct ze_context *, void **) =
+        (int (*)(void *, const struct ze_context *, void **))dlsym(library, "zeContextCreate");
+    const struct ze_context description = {.structure = ZE_CONTEXT};
+    void *found[ZE_DRIVERS];
+    uint32_t count = ZE_DRIVERS;
+    struct ze *ze = calloc(1, sizeof *ze);
+
+    if (!ze || !init || !get || !create || init(ZE_GPU_ONLY) || get(&count, found))
+        return ze;
+    ze->ask = (int (*)(void *, const void *, struct ze_allocation *, void **))dlsym(
+        library, "zeMemGetAllocProperties");
+    for (uint32_t i = 0; ze->ask && i < count; i++)
+        ze->count += !create(found[i], &description, &ze->contexts[ze->count]);
+    return ze;
+}
+
+static bool is_ze(void *opened, const void *address)
+{
+    const struct ze *ze = opened;
+
+    for (int i = 0; i < ze->count; i++) {
+        struct ze_allocation allocation = {.structure = ZE_ALLOCATION};
+        void *device;
+        if (!ze->ask(ze->contexts[i], address, &allocation, &device) &&
+            (allocation.type == ZE_DEVICE || allocation.type == ZE_SHARED))
+            return true;
+    }
+    return false;
+}
+
 static struct driver {
-    const char *library, *function;
-    bool (*is)(ask_fn *ask, const void *address);
-    _Atomic(ask_fn *) ask; /* NULL: it is not loaded */
+    const char *library;
+    void *(*open)(void *library); /* what `is` takes; NULL: to be tried again */
+    bool (*is)(void *opened, const void *address);
+    _Atomic(void *) opened; /* NULL: it is not loaded */
 } drivers[] = {
-    {"libcuda.so.1", "cuPointerGetAttribute", is_cuda, NULL},
-    {"libamdhip64.so.5", "hipPointerGetAttribute", is_hip, NULL},
-    {"libamdhip64.so.6", "hipPointerGetAttribute", is_hip, NULL},
-    {"libamdhip64.so.7", "hipPointerGetAttribute", is_hip, NULL},
+    {"libcuda.so.1", open_cuda, is_cuda, NULL},   {"libamdhip64.so.5", open_hip, is_hip, NULL},
+    {"libamdhip64.so.6", open_hip, is_hip, NULL}, {"libamdhip64.so.7", open_hip, is_hip, NULL},
+    {"libze_loader.so.1", open_ze, is_ze, NULL},
 };
 enum { DRIVERS = sizeof drivers / sizeof *drivers };
 
@@ -54,18 +126,19 @@ static bool says_so(const char *function)
     return query && query() == 1;
 }
 
-/* Cray's library, and MVAPICH of before such functions. */
+/* Cray's library, Intel's, where 2 is more than 1, and MVAPICH of before such functions. */
 static bool is_told(const char *variable)
 {
     const char *value = getenv(variable);
 
-    return value && strcmp(value, "1") == 0;
+    return value && atoi(value) > 0;
 }
 
 static bool library_takes_them(void)
 {
     return says_so("MPIX_Query_cuda_support") || says_so("MPIX_Query_rocm_support") ||
-           says_so("MPIX_Query_hip_support") || is_told("MPICH_GPU_SUPPORT_ENABLED") ||
+           says_so("MPIX_Query_hip_support") || says_so("MPIX_Query_ze_support") ||
+           is_told("MPICH_GPU_SUPPORT_ENABLED") || is_told("I_MPI_OFFLOAD") ||
            is_told("MV2_USE_CUDA") || is_told("MV2_USE_ROCM");
 }
 
@@ -90,6 +163,7 @@ static int count_loaded(struct dl_phdr_info *object, size_t size, void *loaded)
  * be in a collective.  Threads that meet here find the same. */
 static void look_for_drivers(void)
 {
+    const int keep = errno;
     static atomic_ullong seen;
     unsigned long long loaded = 0;
 
@@ -98,15 +172,18 @@ static void look_for_drivers(void)
     if (atomic_load_explicit(&seen, memory_order_acquire) == loaded)
         return;
     for (int i = 0; i < DRIVERS; i++) {
-        if (atomic_load_explicit(&drivers[i].ask, memory_order_relaxed))
+        struct driver *driver = &drivers[i];
+        if (atomic_load_explicit(&driver->opened, memory_order_relaxed))
             continue;
         /* Kept: it is in use. */
-        void *library = dlopen(drivers[i].library, RTLD_LAZY | RTLD_NOLOAD);
+        void *library = dlopen(driver->library, RTLD_LAZY | RTLD_NOLOAD);
+        /* Release: pairs with the acquire where it is asked, which else could miss what it holds.
+         * Of two that are opened at a time one stays, and the other may be in use. */
         if (library)
-            atomic_store_explicit(&drivers[i].ask, (ask_fn *)dlsym(library, drivers[i].function),
-                                  memory_order_relaxed);
+            atomic_store_explicit(&driver->opened, driver->open(library), memory_order_release);
     }
     atomic_store_explicit(&seen, loaded, memory_order_release);
+    errno = keep;
 }
 
 bool collx_gpu_find(const void *address)
@@ -115,8 +192,9 @@ bool collx_gpu_find(const void *address)
         return false;
     look_for_drivers();
     for (int i = 0; i < DRIVERS; i++) {
-        ask_fn *ask = atomic_load_explicit(&drivers[i].ask, memory_order_relaxed);
-        if (ask && drivers[i].is(ask, address))
+        /* Acquire: pairs with the release in look_for_drivers(). */
+        void *opened = atomic_load_explicit(&drivers[i].opened, memory_order_acquire);
+        if (opened && drivers[i].is(opened, address))
             return true;
     }
     return false;

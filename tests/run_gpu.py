@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: run_gpu.py BUILD MPI LAUNCHER
 
-Buffers in the memory of a GPU, by a driver that stands in for CUDA's: only the MPI library touches
-them, whichever ranks have theirs there."""
+Buffers in the memory of a GPU, by drivers that stand in for CUDA's and Level Zero's: only the MPI
+library touches them, whichever ranks have theirs there."""
 
 import sys
 from pathlib import Path
@@ -21,35 +21,51 @@ rules:
 """
 
 
-def job(folder, ranks, gpu, use="shm", options=None):
+CUDA, ZE = "libcuda", "libze_loader"
+
+
+def job(folder, ranks, gpu, use="shm", options=None, driver=CUDA):
     policy = folder / "policy.yaml"
     policy.write_text(POLICY.format(use, use.replace("hsb", "nx")))
     env = {"LD_PRELOAD": build / "libcollx.so", "COLLX_AT_ONCE": "on", "COLLX_GPU": gpu,
            "COLLX_POLICY": policy, **(options or {})}
-    return mpi.run(ranks, [programs / f"gpu-{mpi_name}", programs / "libgpu_driver.so"], env)
+    return mpi.run(ranks, [programs / f"gpu-{mpi_name}", programs / f"gpu_driver-{driver}.so"], env)
 
 
-def works(ranks, use, options=None):
+def works(ranks, use="shm", options=None, gpu="on", driver=CUDA):
     def case(folder):
-        result = job(folder, ranks, "on", use, options).expect().expect_quiet()
+        result = job(folder, ranks, gpu, use, options, driver).expect().expect_quiet()
         check("good\n" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
 
     return case
 
 
-def is_needed(folder):
+def is_needed(driver):
     """Else this would be true of everything."""
-    result = job(folder, 2, "off")
-    check("touched by " in result.err, f"nobody touched it\n{result.out}{result.err}")
+    def case(folder):
+        result = job(folder, 2, "off", driver=driver)
+        check("touched by " in result.err, f"nobody touched it\n{result.out}{result.err}")
+
+    return case
 
 
-def not_this_library(folder):
+def not_this_library(options):
     """It has not been made for GPUs, and says so: nobody is asked."""
-    result = job(folder, 2, "auto")
-    check("touched by " in result.err, f"nobody touched it\n{result.out}{result.err}")
+    def case(folder):
+        result = job(folder, 2, "auto", options=options, driver=ZE)
+        check("touched by " in result.err, f"nobody touched it\n{result.out}{result.err}")
+
+    return case
 
 
+takes_ze = f"{build / 'libcollx.so'} {programs / f'libmpi.so.takes-ze-{mpi_name}'}"
 main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 3)
       for use in ("shm", "shm(single_copy=always)")]
      + [(f"{mpi_name}: between nodes, {use}", works(4, use, {"COLLX_NODE_SIZE": "2"})) for use in ("nx", "hsb")]
-     + [(f"{mpi_name}: off", is_needed), (f"{mpi_name}: auto", not_this_library)])
+     + [(f"{mpi_name}: {driver}, off", is_needed(driver)) for driver in (CUDA, ZE)]
+     + [(f"{mpi_name}: auto", not_this_library({})),
+        (f"{mpi_name}: auto, Intel's for none", not_this_library({"I_MPI_OFFLOAD": "0"})),
+        (f"{mpi_name}: Level Zero", works(2, driver=ZE))]
+     + [(f"{mpi_name}: auto, Intel's with {driver}",
+         works(2, options={"I_MPI_OFFLOAD": "2"}, gpu="auto", driver=driver)) for driver in (CUDA, ZE)]
+     + [(f"{mpi_name}: auto, one for Level Zero", works(2, options={"LD_PRELOAD": takes_ze}, gpu="auto", driver=ZE))])

@@ -1,6 +1,6 @@
 /* Buffers at which no CPU may load or store, as in the memory of a GPU: usage: gpu DRIVER.
  *
- * DRIVER is a library that stands in for CUDA's, and for the MPI library, which here has not been
+ * DRIVER is a library that stands in for a GPU's, and for the MPI library, which here has not been
  * made for GPUs, the pages are opened when it touches them.  Whoever touches them else, of
  * libcollx.so and what it has loaded, ends the job.  Prints "good" at its end. */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Stands in for CUDA's driver: some memory is a GPU's. */
+/* Stands in for CUDA's driver, and for Level Zero's: some memory is a GPU's. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,63 @@ int cuPointerGetAttribute(void *value, int attribute, unsigned long long address
     if (attribute != MEMORY_TYPE || address < first || address >= end)
         return INVALID_VALUE;
     *(unsigned *)value = DEVICE;
+    return 0;
+}
+
+/* Of two drivers the memory is the latter's; a driver answers about its own context. */
+enum { DRIVERS = 2, ZE_UNINITIALIZED = 0x78000001, ZE_INVALID = 0x78000004 };
+static bool initialised;
+static char drivers[DRIVERS], contexts[DRIVERS], device;
+
+int zeInit(uint32_t flags)
+{
+    enum { GPU_ONLY = 1 };
+
+    initialised = flags == 0 || flags == GPU_ONLY;
+    return initialised ? 0 : ZE_INVALID;
+}
+
+int zeDriverGet(uint32_t *count, void **found)
+{
+    if (!initialised)
+        return ZE_UNINITIALIZED;
+    if (!*count || *count > DRIVERS)
+        *count = DRIVERS;
+    for (uint32_t i = 0; found && i < *count; i++)
+        found[i] = &drivers[i];
+    return 0;
+}
+
+int zeContextCreate(void *driver, const void *description, void **context)
+{
+    enum { CONTEXT = 0xd };
+    const ptrdiff_t which = (char *)driver - drivers;
+
+    if (which < 0 || which >= DRIVERS || *(const uint32_t *)description != CONTEXT)
+        return ZE_INVALID;
+    *context = &contexts[which];
+    return 0;
+}
+
+int zeMemGetAllocProperties(void *context, const void *address, void *properties, void **of)
+{
+    enum { ALLOCATION = 0x17, UNKNOWN = 0, DEVICE = 2, SHARED = 3 };
+    struct {
+        uint32_t structure;
+        void *next;
+        uint32_t type;
+        uint64_t id, page_bytes;
+    } *allocation = properties;
+    const uintptr_t at = (uintptr_t)address;
+    const ptrdiff_t which = (char *)context - contexts;
+
+    if (which < 0 || which >= DRIVERS || allocation->structure != ALLOCATION)
+        return ZE_INVALID;
+    allocation->type = UNKNOWN;
+    *of = NULL;
+    if (which == 0 || at < first || at >= end)
+        return 0;
+    allocation->type = at < first + (end - first) / 2 ? DEVICE : SHARED;
+    *of = &device;
     return 0;
 }
