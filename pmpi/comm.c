@@ -214,6 +214,21 @@ static int find_key(int *key)
     return error;
 }
 
+/* Several threads of a process are ranks of it, and would have one state in common: of MPICH's
+ * thread communicators, as long as they are more than one.  Each rank finds more of them than
+ * processes. */
+static bool has_threads_as_ranks(MPI_Comm comm, int size)
+{
+    MPI_Group group;
+    int processes = size;
+
+    if (!pmpi.Threadcomm_init || pmpi.Comm_group(comm, &group))
+        return false;
+    pmpi.Group_size(group, &processes);
+    pmpi.Group_free(&group);
+    return processes != size;
+}
+
 struct collx_comm *collx_comm_add(MPI_Comm comm)
 {
     int inter = 0, size = 0, key;
@@ -221,7 +236,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     /* Where a handler of the program's has been told of an error, MPICH 5 returns success, so a
      * call that went well says nothing: it was on a communicator if that has ranks. */
     if (comm == MPI_COMM_NULL || collx_comm_is_going(comm) || !collx_is_open() ||
-        pmpi.Comm_size(comm, &size) || !size)
+        pmpi.Comm_size(comm, &size) || !size || has_threads_as_ranks(comm, size))
         return &collx_comm_unknown;
     struct collx_comm *state = state_create();
     if (!state)

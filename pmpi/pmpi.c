@@ -22,5 +22,7 @@ int collx_pmpi_init(const struct collx_door *door, char *why, size_t size)
     pmpi.Allreduce_c = (__typeof__(pmpi.Allreduce_c))door->real[COLLX_ENTRY_Allreduce_c];
     pmpi.Type_get_envelope_c =
         (__typeof__(pmpi.Type_get_envelope_c))dlsym(door->mpi, "PMPI_Type_get_envelope_c");
+    pmpi.Threadcomm_init =
+        (__typeof__(pmpi.Threadcomm_init))dlsym(door->mpi, "MPIX_Threadcomm_init");
     return 0;
 }

@@ -97,6 +97,8 @@ struct collx_pmpi {
     /* Likewise, of a library that has large-count constructors of datatypes. */
     int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *,
                                int *);
+    /* MPICH's from 4.2 on; NULL elsewhere. */
+    int (*Threadcomm_init)(MPI_Comm, int, MPI_Comm *);
 };
 
 extern struct collx_pmpi pmpi;

@@ -285,6 +285,14 @@ def with_library(case):
                   env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})
 
 
+def threads_as_ranks(folder):
+    """They would have one state of collx in common."""
+    library = build / "tests" / "programs" / f"libmpi.so.threads-as-ranks-{mpi_name}"
+    for options in ({}, {"COLLX_AT_ONCE": "on"}):
+        simple("threads-as-ranks", with_collx=False, ranks=2, timeout=30,
+               env={"LD_PRELOAD": f"{collx} {library}", **options})(folder)
+
+
 def too_short(folder):
     """Who asks what collx does is told that it is there, also where nothing will be set up."""
     policy = folder / "policy.yaml"
@@ -562,6 +570,7 @@ main([
     ("what a program has hung on communicators", simple("attributes")),
     ("an INTEGER of 8 bytes", with_library("wide-integers")),
     ("an MPI library of another release", with_library("another-release")),
+    ("a communicator whose ranks are threads", threads_as_ranks),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("an element with more behind it than there is memory", huge_extent),

@@ -359,6 +359,50 @@ static void freed_meanwhile(void)
     finish();
 }
 
+static int (*thread_start)(MPI_Comm comm), (*thread_finish)(MPI_Comm comm);
+
+static void *be_rank(void *comm)
+{
+    const MPI_Comm all = *(MPI_Comm *)comm;
+    int own, ranks, sum;
+
+    thread_start(all);
+    MPI_Comm_rank(all, &own);
+    MPI_Comm_size(all, &ranks);
+    CHECK(ranks == 2 * size);
+    for (int i = 0; i < 50; i++) {
+        const int value = own + i;
+        MPI_Barrier(all);
+        MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, all);
+        CHECK(sum == ranks * (ranks - 1) / 2 + ranks * i);
+    }
+    thread_finish(all);
+    return NULL;
+}
+
+/* A communicator whose ranks are threads: threads_as_ranks.c has the functions for it. */
+static void threads_as_ranks(void)
+{
+    pthread_t second;
+    MPI_Comm comm;
+
+    if (!start_threads())
+        return;
+    int (*init)(MPI_Comm, int, MPI_Comm *) =
+        (int (*)(MPI_Comm, int, MPI_Comm *))dlsym(RTLD_DEFAULT, "MPIX_Threadcomm_init");
+    int (*release)(MPI_Comm *) = (int (*)(MPI_Comm *))dlsym(RTLD_DEFAULT, "MPIX_Threadcomm_free");
+    thread_start = (int (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "MPIX_Threadcomm_start");
+    thread_finish = (int (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "MPIX_Threadcomm_finish");
+    CHECK(init && release && thread_start && thread_finish);
+    init(MPI_COMM_WORLD, 2, &comm);
+    CHECK(!pthread_create(&second, NULL, be_rank, &comm));
+    be_rank(&comm);
+    CHECK(!pthread_join(second, NULL));
+    release(&comm);
+    rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
 const struct weather weather_processes[] = {
     {"killed", killed},
     {"forks", forks},
@@ -366,5 +410,6 @@ const struct weather weather_processes[] = {
     {"threads", threads},
     {"freed-meanwhile", freed_meanwhile},
     {"constructor", constructor},
+    {"threads-as-ranks", threads_as_ranks},
     {0},
 };
