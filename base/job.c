@@ -58,8 +58,9 @@ static bool mix_hydra(uint64_t *hash)
 static bool mix_environment(uint64_t *hash)
 {
     static const char *const variables[][2] = {
-        {"PMIX_NAMESPACE"}, /* mpirun of Open MPI; srun, jsrun and others with PMIx */
-        {"PALS_APID"},      /* HPE's mpiexec */
+        {"I_MPI_HYDRA_UUID"}, /* Intel's, whose helpers are told nothing that can be read */
+        {"PMIX_NAMESPACE"},   /* mpirun of Open MPI; srun, jsrun and others with PMIx */
+        {"PALS_APID"},        /* HPE's mpiexec */
         {"FLUX_JOB_ID"},
         {"PMI_JOBID"},                     /* srun with PMI-2: job and step */
         {"SLURM_JOB_ID", "SLURM_STEP_ID"}, /* srun without: several may run in one allocation */

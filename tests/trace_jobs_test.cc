@@ -70,8 +70,9 @@ uint64_t job_of(const Variables &variables, int size = 4)
     EXPECT_EQ(in_process([&] {
                   for (const char *name :
                        {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID",
-                        "LSB_JOBID", "FLUX_JOB_ID", "PALS_APID", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                        "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"})
+                        "LSB_JOBID", "FLUX_JOB_ID", "PALS_APID", "I_MPI_HYDRA_UUID",
+                        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
+                        "SLURM_STEP_TASKS_PER_NODE"})
                       unsetenv(name);
                   for (const auto &[name, value] : variables)
                       setenv(name, value, 1);
@@ -98,6 +99,9 @@ TEST(Trace, WhatALauncherWasRunInMakesNoOtherJob)
         all.push_back({"PMIX_NAMESPACE", "3141140481"});
         EXPECT_EQ(job_of(all), remote) << all[0].first;
     }
+    // From a shell that srun began.
+    EXPECT_EQ(job_of({{"I_MPI_HYDRA_UUID", "9d260000"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}}),
+              job_of({{"I_MPI_HYDRA_UUID", "9d260000"}}));
     EXPECT_EQ(job_of({{"PMI_JOBID", "7.1"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "1"}}),
               job_of({{"PMI_JOBID", "7.1"}}));
 }
@@ -106,6 +110,8 @@ TEST(Trace, RunsOfALauncherAreDifferentJobs)
 {
     const Variables runs[] = {{{"PMIX_NAMESPACE", "1"}, {"SLURM_JOB_ID", "7"}},
                               {{"PMIX_NAMESPACE", "2"}, {"SLURM_JOB_ID", "7"}},
+                              {{"I_MPI_HYDRA_UUID", "9d260000"}, {"SLURM_JOB_ID", "7"}},
+                              {{"I_MPI_HYDRA_UUID", "9d270000"}, {"SLURM_JOB_ID", "7"}},
                               {{"PMI_JOBID", "7.0"}},
                               {{"PMI_JOBID", "7.1"}},
                               {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}},
