@@ -356,10 +356,10 @@ void collx_comms_retire(void)
     pthread_mutex_unlock(&lock);
 }
 
-void collx_comms_finish(void)
+void collx_comms_finish(bool callable)
 {
-    collx_self_finish();
-    collx_world_finish();
+    collx_self_finish(callable);
+    collx_world_finish(callable);
     /* The last session may take the keys with it.  A later one makes its own. */
     collx_layouts_finish();
     pthread_mutex_lock(&key_lock);

@@ -204,8 +204,8 @@ void collx_comm_label(struct collx_comm *comm);
  * rank comes by here between the same two of its collectives.  Local. */
 void collx_comms_retire(void);
 /* The last that is still open of MPI_COMM_WORLD and the sessions is about to end.  What hangs on
- * communicators is freed with them. */
-void collx_comms_finish(void);
+ * communicators is freed with them.  Not `callable`: MPI takes no calls any more. */
+void collx_comms_finish(bool callable);
 /* It has ended: calls on communicators that the program has kept are MPI's to report.  Local. */
 void collx_comms_forget(void);
 

@@ -76,22 +76,25 @@ bool collx_world_is_known(void)
  *
  * One that fails keeps MPI from calling those that were there before it, on that rank alone.  Open
  * MPI goes on with what hangs on MPI_COMM_WORLD nevertheless, where each rank must be as far as the
- * others: there ours is the latest, and comes first. */
+ * others: there ours is the latest, and comes first.  By then its version 5 refuses all calls, by
+ * ending the job, and no other rank waits for one. */
 static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
 {
-    (void)comm, (void)key, (void)value, (void)extra;
+    const bool callable = comm == MPI_COMM_SELF;
+
+    (void)key, (void)value, (void)extra;
     pthread_mutex_lock(&lock);
     const bool over = world != OPEN;
     pthread_mutex_unlock(&lock);
     if (over)
         return MPI_SUCCESS;
     collx_messages_end(true);
-    collx_rma_end();
+    collx_rma_end(callable);
     pthread_mutex_lock(&lock);
     world = GONE;
     if (!is_open()) {
         collx_comms_retire();
-        collx_comms_finish();
+        collx_comms_finish(callable);
     }
     pthread_mutex_unlock(&lock);
     return MPI_SUCCESS;
@@ -142,7 +145,7 @@ void collx_session_ending(void)
     ending++;
     atomic_fetch_sub_explicit(&sessions, 1, memory_order_relaxed);
     if (!is_open())
-        collx_comms_finish();
+        collx_comms_finish(true);
     pthread_mutex_unlock(&lock);
 }
 

@@ -126,14 +126,15 @@ void collx_progress(void)
         cancel(request);
 }
 
-void collx_self_finish(void)
+void collx_self_finish(bool callable)
 {
     pthread_mutex_lock(&self_lock);
-    if (made) {
+    if (made && callable) {
         while (count)
             cancel(spares[--count]);
         pmpi.Comm_free(&self);
     }
+    count = 0;
     made = false;
     pthread_mutex_unlock(&self_lock);
 }

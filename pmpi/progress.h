@@ -19,7 +19,8 @@ MPI_Comm collx_self(void);
 /* Let MPI move what is pending. */
 void collx_progress(void);
 
-/* MPI is about to end: cancel the requests, free the communicator. */
-void collx_self_finish(void);
+/* MPI is about to end: cancel the requests, free the communicator; if it takes no calls any more,
+ * forget them. */
+void collx_self_finish(bool callable);
 
 #endif

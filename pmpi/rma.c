@@ -222,19 +222,24 @@ static void take_probe(struct opening *opening, struct told *told)
                  "over=p2p");
 }
 
+static void forget_window(struct collx_net *net)
+{
+    net->locked = false;
+    net->win = MPI_WIN_NULL;
+    net->comm = MPI_COMM_NULL;
+}
+
 /* Collective where all leaders have a window; where some have none, the others keep theirs: MPI
  * has no way to free it. */
 static void free_window(struct collx_net *net, bool all_have)
 {
     if (net->locked)
         pmpi.Win_unlock_all(net->win);
-    net->locked = false;
     if (net->win != MPI_WIN_NULL && all_have)
         pmpi.Win_free(&net->win);
-    net->win = MPI_WIN_NULL;
     if (net->comm != MPI_COMM_NULL)
         pmpi.Comm_free(&net->comm);
-    net->comm = MPI_COMM_NULL;
+    forget_window(net);
 }
 
 static void end(struct collx_comm *comm, bool all_have)
@@ -302,11 +307,15 @@ static struct collx_net *take_first(void)
     return first;
 }
 
-void collx_rma_end(void)
+void collx_rma_end(bool callable)
 {
     struct collx_net *net;
 
     /* The lock may be held by a thread that the child has not got. */
-    while (!collx_process_is_child() && (net = take_first()))
-        free_window(net, true);
+    while (!collx_process_is_child() && (net = take_first())) {
+        if (!callable)
+            forget_window(net);
+        else
+            free_window(net, true);
+    }
 }

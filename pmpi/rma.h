@@ -29,7 +29,8 @@ int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_
 void collx_rma_close(struct collx_comm *comm);
 
 /* MPI is about to end: free all windows that are left, while MPI can still do it.  Collective over
- * all processes.  Who stores afterwards hears that the others are gone. */
-void collx_rma_end(void);
+ * all processes.  Who stores afterwards hears that the others are gone.  Not `callable`: MPI takes
+ * no calls any more, so that they are left to it.  Local. */
+void collx_rma_end(bool callable);
 
 #endif

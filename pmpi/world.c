@@ -78,9 +78,9 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
     return all;
 }
 
-void collx_world_finish(void)
+void collx_world_finish(bool callable)
 {
     /* Acquire, as in collx_world_has(): the group that is freed is the one that was kept. */
-    if (atomic_exchange_explicit(&has_world, false, memory_order_acquire))
+    if (atomic_exchange_explicit(&has_world, false, memory_order_acquire) && callable)
         pmpi.Group_free(&world);
 }

@@ -9,8 +9,9 @@ bool collx_world_up(void);
 
 /* It has come up. */
 void collx_world_keep(void);
-/* The last that is open, of it and the sessions, is about to end. */
-void collx_world_finish(void);
+/* The last that is open, of it and the sessions, is about to end; MPI may take no calls any more.
+ */
+void collx_world_finish(bool callable);
 
 /* This process's rank there; in `comm` where a program has no MPI_COMM_WORLD. */
 int collx_world_rank(const struct collx_comm *comm);

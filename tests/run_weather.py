@@ -314,6 +314,8 @@ def on_world_after_failure(folder):
     if mpi_name != "openmpi" or job("on-world-after-failure", with_collx=False).code:
         raise Skip("this MPI library does not get there, without collx either")
     good(job("on-world-after-failure")).expect_quiet()
+    library = build / "tests" / "programs" / f"libmpi.so.strict-end-{mpi_name}"
+    good(job("on-world-after-failure", {"LD_PRELOAD": f"{collx} {library}"}, with_collx=False)).expect_quiet()
 
 
 def communicators(folder):
