@@ -14,6 +14,9 @@
 #include "pmpi/world.h"
 #include "trace/recorder.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 /* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
 static uint64_t warm_up = COLLX_WARMUP_CALLS;
 
@@ -237,13 +240,50 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
     return collx_call_mpi(kind, call);
 }
 
-/* The last call that was the first one on a communicator, which nobody knows yet. */
-static _Thread_local struct collx_handed first_handed;
+/* First calls on communicators, which nobody knows yet, that MPI has not returned from.  Not of
+ * each thread: where an error handler has left one, another thread may make the next call, or free
+ * the communicator. */
+static struct collx_handed *firsts;
+static int firsts_count, firsts_room;
+/* Guards them.  Never held across a call into MPI. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* False: there is no memory for it. */
+static bool put_first(const struct collx_handed *first)
+{
+    pthread_mutex_lock(&lock);
+    if (firsts_count == firsts_room) {
+        struct collx_handed *more = realloc(firsts, (size_t)(firsts_room + 8) * sizeof *firsts);
+        if (more) {
+            firsts = more;
+            firsts_room += 8;
+        }
+    }
+    const bool put = firsts_count < firsts_room;
+    if (put)
+        firsts[firsts_count++] = *first;
+    pthread_mutex_unlock(&lock);
+    return put;
+}
+
+/* The one on this communicator, of which there is one at a time.  False: there is none. */
+static bool take_first(uintptr_t comm, struct collx_handed *first)
+{
+    pthread_mutex_lock(&lock);
+    int i = firsts_count - 1;
+    while (i >= 0 && firsts[i].call.comm != comm)
+        i--;
+    if (i >= 0) {
+        *first = firsts[i];
+        firsts[i] = firsts[--firsts_count];
+    }
+    pthread_mutex_unlock(&lock);
+    return i >= 0;
+}
 
 void collx_warmup_forget(MPI_Comm comm)
 {
-    if (first_handed.call.comm == (uintptr_t)comm)
-        first_handed.under_way = false;
+    take_first((uintptr_t)comm, &(struct collx_handed){.under_way = false});
 }
 
 /* The first call on a communicator: only when MPI has found it good is it looked at, so that what
@@ -251,26 +291,25 @@ void collx_warmup_forget(MPI_Comm comm)
 static int first(struct collx_slot *slot, struct collx_call *call)
 {
     const enum collx_kind kind = (enum collx_kind)(slot - collx_comm_unknown.slot);
-    struct collx_handed before;
-    int error;
+    struct collx_handed handed = {.kind = kind, .call = *call}, before;
 
     if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
-    before.under_way = first_handed.under_way;
-    if (__builtin_expect(before.under_way, 0))
-        before = first_handed;
-    const bool left = before.under_way && before.call.comm == call->comm;
-    const bool counts = hand_to_mpi(&first_handed, kind, call, &error);
-    if (counts) {
+    const bool left = take_first(call->comm, &before), put = put_first(&handed);
+    call->route = 0;
+    call->reason = COLLX_REASON_WARMUP;
+    const int error = collx_call_mpi(kind, call);
+    /* As in hand_to_mpi(). */
+    if ((!put || take_first(call->comm, &handed)) && !collx_call_is_refused(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
         if (comm != &collx_comm_unknown && !comm->inter) {
             if (left)
                 count_left(comm, &before);
             count(comm, kind, call);
         }
+    } else if (left) {
+        put_first(&before);
     }
-    if (before.under_way && !(counts && left))
-        first_handed = before;
     return error;
 }
 

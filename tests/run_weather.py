@@ -509,6 +509,8 @@ main([
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
+    ("an error handler that jumps out of a call of another thread",
+     simple("jump-out-in-thread", ranks=2)),
     ("buffers that are the same, where MPI does not look", same_buffers({})),
     ("buffers that are the same at once, where MPI does not look",
      same_buffers({"COLLX_AT_ONCE": "on"})),

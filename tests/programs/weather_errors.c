@@ -1,6 +1,7 @@
 /* Programs whose calls MPI refuses, and that handle errors: cases of weather.c. */
 #include "tests/programs/weather.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 
@@ -221,6 +222,51 @@ static void jump_out_of_call(void)
     finish();
 }
 
+static void *bring_too_much_by(void *comm)
+{
+    bring_too_much(*(MPI_Comm *)comm);
+    return NULL;
+}
+
+static void *free_by(void *comm)
+{
+    MPI_Comm_free(comm);
+    return NULL;
+}
+
+static void by_another_thread(void *(*run)(void *), MPI_Comm *comm)
+{
+    pthread_t thread;
+
+    CHECK(!pthread_create(&thread, NULL, run, comm));
+    CHECK(!pthread_join(thread, NULL));
+}
+
+/* Likewise, of the first call on a communicator, after which another thread makes the next call, or
+ * frees the communicator: then the next one may have its handle. */
+static void jump_out_in_thread(void)
+{
+    MPI_Comm comm;
+    int provided;
+
+    /* With more MPICH holds a lock while it calls an error handler. */
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    CHECK(provided >= MPI_THREAD_SERIALIZED);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    comm = comm_to_jump_from();
+    by_another_thread(bring_too_much_by, &comm);
+    rounds(comm, 1500);
+    MPI_Comm_free(&comm);
+    comm = comm_to_jump_from();
+    bring_too_much(comm);
+    by_another_thread(free_by, &comm);
+    comm = comm_to_jump_from();
+    rounds(comm, 1500);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 /* Buffers that are the same on some ranks alone, which is wrong, but does where MPI does not look.
  */
 static void same_buffers(void)
@@ -255,6 +301,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"jump-out-of-call", jump_out_of_call},
+    {"jump-out-in-thread", jump_out_in_thread},
     {"same-buffers", same_buffers},
     {"handler-meanwhile", handler_meanwhile},
     {0},
