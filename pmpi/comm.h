@@ -61,6 +61,7 @@ struct collx_messages {
 /* A call that the MPI library has been given and not returned from. */
 struct collx_handed {
     bool under_way;
+    bool looked, empty; /* its type was looked at before, and whether it has no bytes */
     enum collx_kind kind;
     struct collx_call call;
 };

@@ -87,6 +87,25 @@ static inline bool is_empty(struct collx_comm *comm, const struct collx_call *ca
            (call->datatype != comm->last_predefined && is_without_bytes(comm, call->datatype));
 }
 
+/* Another thread may free a type of the program's as soon as others have what the call gives them,
+ * and make another one that has its handle.  So there it is looked at before the call; what is no
+ * type is MPI's to report.  NULL: nobody knows the communicator; then a program of sessions alone
+ * has none by which that could be asked. */
+static inline void look_before(const struct collx_comm *comm, enum collx_kind kind,
+                               const struct collx_call *call, struct collx_handed *handed)
+{
+    const MPI_Datatype handle = (MPI_Datatype)call->datatype;
+    struct collx_datatype type;
+
+    handed->looked = false;
+    if (kind == COLLX_BARRIER || !collx_world_has_threads() ||
+        (comm ? collx_datatype_predefined(handle) != NULL : !collx_world_is_known()) ||
+        collx_self_init(comm ? comm->comm : MPI_COMM_SELF))
+        return;
+    handed->looked = true;
+    handed->empty = !call->count || (collx_datatype_derived(handle, &type) && !type.size);
+}
+
 /* When it is worth it all ranks set the communicator up, at the end of the same call. */
 static inline void tally(struct collx_comm *comm, enum collx_kind kind,
                          const struct collx_call *call)
@@ -101,12 +120,12 @@ static inline void tally(struct collx_comm *comm, enum collx_kind kind,
 
 /* The call has gone well, as far as MPI tells. */
 static inline void count(struct collx_comm *comm, enum collx_kind kind,
-                         const struct collx_call *call)
+                         const struct collx_call *call, const struct collx_handed *handed)
 {
     if (collx_call_is_wrong(comm, kind, call))
         return;
     /* One that MPI refuses on a rank has gone well on the others, which do not need that rank. */
-    if (kind != COLLX_BARRIER && is_empty(comm, call))
+    if (kind != COLLX_BARRIER && (handed->looked ? handed->empty : is_empty(comm, call)))
         return;
     tally(comm, kind, call);
 }
@@ -158,13 +177,16 @@ static inline void keep(struct collx_call *kept, enum collx_kind kind,
 
 /* Have MPI carry the call out, and tell whether it is still to be counted: not if an error handler
  * has made another one on this communicator, which has found this one left and counted it. */
-static inline bool hand_to_mpi(struct collx_handed *handed, enum collx_kind kind,
+static inline bool hand_to_mpi(struct collx_comm *comm, enum collx_kind kind,
                                struct collx_call *call, int *error)
 {
+    struct collx_handed *handed = &comm->handed;
+
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     keep(&handed->call, kind, call);
     handed->kind = kind;
+    look_before(comm, kind, call, handed);
     handed->under_way = true;
     *error = collx_call_mpi(kind, call);
     const bool counts = handed->under_way && !collx_call_is_refused(*error);
@@ -197,8 +219,8 @@ static inline __attribute__((always_inline)) int warm(enum collx_kind kind, stru
 
     if (__builtin_expect(comm->handed.under_way, 0))
         return run_settled(comm, kind, call);
-    if (hand_to_mpi(&comm->handed, kind, call, &error))
-        count(comm, kind, call);
+    if (hand_to_mpi(comm, kind, call, &error))
+        count(comm, kind, call, &comm->handed);
     return error;
 }
 
@@ -295,6 +317,7 @@ static int first(struct collx_slot *slot, struct collx_call *call)
 
     if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
+    look_before(NULL, kind, call, &handed);
     const bool left = take_first(call->comm, &before), put = put_first(&handed);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
@@ -305,7 +328,7 @@ static int first(struct collx_slot *slot, struct collx_call *call)
         if (comm != &collx_comm_unknown && !comm->inter) {
             if (left)
                 count_left(comm, &before);
-            count(comm, kind, call);
+            count(comm, kind, call, &handed);
         }
     } else if (left) {
         put_first(&before);

@@ -150,6 +150,12 @@ def handler_meanwhile(folder):
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
 
 
+def freed_in_warm_up(folder):
+    library = build / "tests" / "programs" / f"libmpi.so.late-to-return-{mpi_name}"
+    # Without a trace, which looks at the types of calls that are over.
+    good(job("freed-in-warm-up", {"LD_PRELOAD": f"{collx} {library}"}, with_collx=False)).expect_quiet()
+
+
 def same_buffers(at_once):
     """An MPI library that does not refuse them."""
     library = build / "tests" / "programs" / f"libmpi.so.same-buffers-{mpi_name}"
@@ -493,6 +499,7 @@ main([
     ("threads, each on its own communicator", simple("threads")),
     ("threads, one of which frees what another one's call uses",
      simple("freed-meanwhile", env={"COLLX_AT_ONCE": "on"})),
+    ("threads, one of which frees what another one's call uses, before the setup", freed_in_warm_up),
     ("threads, one in a constructor, with a policy",
      constructor(2, "version: 1\nrules:\n  - use: [shm, pmpi]\n")),
     ("threads, one in a constructor, of 9 ranks", constructor(9)),

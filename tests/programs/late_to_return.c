@@ -1,16 +1,18 @@
 /* Holds a rank up when it has just heard from the others, as a scheduler may: once, where the
- * program has set LATE_TO_RETURN to 1.  Loaded like wide_integers.c. */
+ * program has set LATE_TO_RETURN to 1; to Bcast, at the end of one of something.  Loaded like
+ * wide_integers.c.
+ */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void wait_a_while(void)
+static void wait_a_while(const char *where)
 {
     const char *late = getenv("LATE_TO_RETURN");
 
-    if (!late || strcmp(late, "1") != 0)
+    if (!late || strcmp(late, where) != 0)
         return;
     unsetenv("LATE_TO_RETURN");
     usleep(300000);
@@ -25,7 +27,7 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype t
                                                                                   "PMPI_Allreduce");
     int error = allreduce(sendbuf, recvbuf, count, type, op, comm);
 
-    wait_a_while();
+    wait_a_while("1");
     return error;
 }
 
@@ -37,6 +39,17 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     int error = test(request, flag, status);
 
     if (*flag)
-        wait_a_while();
+        wait_a_while("1");
+    return error;
+}
+
+int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
+    int error = bcast(buffer, count, type, root, comm);
+
+    if (count)
+        wait_a_while("Bcast");
     return error;
 }

@@ -359,6 +359,51 @@ static void freed_meanwhile(void)
     finish();
 }
 
+/* What may get its handle has no bytes. */
+static MPI_Datatype empty_types[8];
+
+static void *make_empty_meanwhile(void *unused)
+{
+    usleep(FREED_US);
+    MPI_Type_free(&made_type);
+    for (size_t i = 0; i < sizeof empty_types / sizeof *empty_types; i++)
+        MPI_Type_contiguous(0, MPI_INT, &empty_types[i]);
+    return unused;
+}
+
+/* Ranks but the first are late to return from the Bcast (late_to_return.c) when their type has
+ * gone: it counts all the same, as the first call on a communicator and as a later one. */
+static void freed_in_warm_up(void)
+{
+    double buf[3 * PITCH] = {0};
+    pthread_t freer;
+    MPI_Comm comm;
+
+    if (!start_threads())
+        return;
+    for (int before = 0; before < 2; before++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int i = 0; i < before; i++)
+            MPI_Barrier(comm);
+        make_type(3);
+        const MPI_Datatype used = made_type;
+        if (rank) {
+            setenv("LATE_TO_RETURN", "Bcast", 1);
+            CHECK(!pthread_create(&freer, NULL, make_empty_meanwhile, NULL));
+        }
+        MPI_Bcast(buf, 1, used, 0, comm);
+        if (rank)
+            CHECK(!pthread_join(freer, NULL));
+        else
+            MPI_Type_free(&made_type);
+        for (size_t i = 0; rank && i < sizeof empty_types / sizeof *empty_types; i++)
+            MPI_Type_free(&empty_types[i]);
+        rounds(comm, 50);
+        MPI_Comm_free(&comm);
+    }
+    finish();
+}
+
 static int (*thread_start)(MPI_Comm comm), (*thread_finish)(MPI_Comm comm);
 
 static void *be_rank(void *comm)
@@ -409,6 +454,7 @@ const struct weather weather_processes[] = {
     {"exec", exec_away},
     {"threads", threads},
     {"freed-meanwhile", freed_meanwhile},
+    {"freed-in-warm-up", freed_in_warm_up},
     {"constructor", constructor},
     {"threads-as-ranks", threads_as_ranks},
     {0},
