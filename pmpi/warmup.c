@@ -91,19 +91,25 @@ static inline bool is_empty(struct collx_comm *comm, const struct collx_call *ca
  * and make another one that has its handle.  So there it is looked at before the call; what is no
  * type is MPI's to report.  NULL: nobody knows the communicator; then a program of sessions alone
  * has none by which that could be asked. */
-static inline void look_before(const struct collx_comm *comm, enum collx_kind kind,
-                               const struct collx_call *call, struct collx_handed *handed)
+static __attribute__((noinline)) void
+look(const struct collx_comm *comm, const struct collx_call *call, struct collx_handed *handed)
 {
     const MPI_Datatype handle = (MPI_Datatype)call->datatype;
     struct collx_datatype type;
 
-    handed->looked = false;
-    if (kind == COLLX_BARRIER || !collx_world_has_threads() ||
-        (comm ? collx_datatype_predefined(handle) != NULL : !collx_world_is_known()) ||
+    if ((comm ? collx_datatype_predefined(handle) != NULL : !collx_world_is_known()) ||
         collx_self_init(comm ? comm->comm : MPI_COMM_SELF))
         return;
     handed->looked = true;
     handed->empty = !call->count || (collx_datatype_derived(handle, &type) && !type.size);
+}
+
+static inline void look_before(const struct collx_comm *comm, enum collx_kind kind,
+                               const struct collx_call *call, struct collx_handed *handed)
+{
+    handed->looked = false;
+    if (kind != COLLX_BARRIER && collx_world_has_threads())
+        look(comm, call, handed);
 }
 
 /* When it is worth it all ranks set the communicator up, at the end of the same call. */
@@ -177,8 +183,8 @@ static inline void keep(struct collx_call *kept, enum collx_kind kind,
 
 /* Have MPI carry the call out, and tell whether it is still to be counted: not if an error handler
  * has made another one on this communicator, which has found this one left and counted it. */
-static inline bool hand_to_mpi(struct collx_comm *comm, enum collx_kind kind,
-                               struct collx_call *call, int *error)
+static inline __attribute__((always_inline)) bool
+hand_to_mpi(struct collx_comm *comm, enum collx_kind kind, struct collx_call *call, int *error)
 {
     struct collx_handed *handed = &comm->handed;
 
