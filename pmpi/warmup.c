@@ -108,7 +108,8 @@ static inline void look_before(const struct collx_comm *comm, enum collx_kind ki
                                const struct collx_call *call, struct collx_handed *handed)
 {
     handed->looked = false;
-    if (kind != COLLX_BARRIER && collx_world_has_threads())
+    if (kind != COLLX_BARRIER && !(comm && call->datatype == comm->last_predefined) &&
+        collx_world_has_threads())
         look(comm, call, handed);
 }
 
