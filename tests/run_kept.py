@@ -6,10 +6,9 @@ sooner; and where that cannot be, they have their own.  All results are right.  
 cases of tests/programs/kept.c."""
 
 from job import Report, check, main
-from weather import build, collx, good, mpi, mpi_name, spoke
+from weather import build, collx, good, in_front, mpi, mpi_name, spoke
 
 program = build / "tests" / "programs" / f"kept-{mpi_name}"
-late = build / "tests" / "programs" / f"libmpi.so.late-to-return-{mpi_name}"
 TAKEN = "go the ways of one that has been freed"
 
 ORDERED = "version: 1\nrules:\n  - order: rank\n    use: [{}]\n"
@@ -114,7 +113,7 @@ main([
     ("one that a rank has not freed yet", at_once("still-in-use", [0])),
     ("a rank has called one too many", at_once("one-too-many", [2])),
     ("two kinds by turns", at_once("by-turns", [18])),
-    ("a rank is the last to have it again", at_once("last-to-come", [1], 3, {"LD_PRELOAD": f"{collx} {late}"})),
+    ("a rank is the last to have it again", at_once("last-to-come", [1], 3, {"LD_PRELOAD": in_front("late-to-return")})),
     ("calls that are compared", at_once("often", [0], env={"COLLX_CHECK": "on"})),
     ("several nodes", at_once("often", [0], 4, {"COLLX_NODE_SIZE": 2})),
     ("messages, for what a demanded order may take", at_once(

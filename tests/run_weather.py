@@ -9,7 +9,7 @@ import re
 import shutil
 
 from job import Report, Skip, check, main, run
-from weather import (ALL_PMPI, RANKS, build, collx, good, job, mpi, mpi_name, own_mounts, routes,
+from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts, routes,
                      said_once, simple, spoke)
 
 
@@ -132,9 +132,8 @@ def lonely_error_first(folder):
 
 def lonely_error_told(folder):
     """Also where the MPI library says no more of it than that."""
-    library = build / "tests" / "programs" / f"libmpi.so.quiet-errors-{mpi_name}"
     simple("lonely-error-told")(folder)
-    result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}"}, "lonely-error-told",
+    result, calls = routes(folder, {"LD_PRELOAD": in_front("quiet-errors")}, "lonely-error-told",
                            with_collx=False)
     good(result).expect_quiet()
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
@@ -142,24 +141,21 @@ def lonely_error_told(folder):
 
 
 def handler_meanwhile(folder):
-    library = build / "tests" / "programs" / f"libmpi.so.handler-meanwhile-{mpi_name}"
     policy = policy_of(folder, 'use: ["nx(over=p2p)", pmpi]')
-    result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
+    result, calls = routes(folder, {"LD_PRELOAD": in_front("handler-meanwhile"), "COLLX_POLICY": policy,
                                     "COLLX_NODE_SIZE": 1}, "handler-meanwhile", with_collx=False)
     good(result).expect_quiet()
     check(calls.get(("nx", "policy")), f"nothing was routed: {calls}")
 
 
 def freed_in_warm_up(folder):
-    library = build / "tests" / "programs" / f"libmpi.so.late-to-return-{mpi_name}"
     # Without a trace, which looks at the types of calls that are over.
-    good(job("freed-in-warm-up", {"LD_PRELOAD": f"{collx} {library}"}, with_collx=False)).expect_quiet()
+    good(job("freed-in-warm-up", {"LD_PRELOAD": in_front("late-to-return")}, with_collx=False)).expect_quiet()
 
 
 def same_buffers(at_once):
     """An MPI library that does not refuse them."""
-    library = build / "tests" / "programs" / f"libmpi.so.same-buffers-{mpi_name}"
-    preload = collx if mpi_name == "openmpi" else f"{collx} {library}"
+    preload = collx if mpi_name == "openmpi" else in_front("same-buffers")
     return simple("same-buffers", with_collx=False,
                   env={"LD_PRELOAD": preload, "OMPI_MCA_mpi_param_check": 0, **at_once})
 
@@ -168,9 +164,8 @@ def given_back(use):
     """What collx takes from the MPI library of what that counts: a job has many communicators."""
 
     def case(folder):
-        library = build / "tests" / "programs" / f"libmpi.so.given-back-{mpi_name}"
         policy = policy_of(folder, f'use: ["{use}", pmpi]')
-        result, calls = routes(folder, {"LD_PRELOAD": f"{collx} {library}", "COLLX_POLICY": policy,
+        result, calls = routes(folder, {"LD_PRELOAD": in_front("given-back"), "COLLX_POLICY": policy,
                                         "COLLX_NODE_SIZE": 1 if "(" in use else 0,
                                         "COLLX_AT_ONCE": "on"}, "apart", with_collx=False)
         good(result).expect_quiet()
@@ -286,17 +281,15 @@ def big_element_by_nx(folder):
 
 def with_library(case):
     """A case in front of whose MPI library there is one that differs in what the case is about."""
-    library = build / "tests" / "programs" / f"libmpi.so.{case}-{mpi_name}"
     return simple(case, with_collx=False,
-                  env={"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})
+                  env={"LD_PRELOAD": in_front(case), "COLLX_AT_ONCE": "on"})
 
 
 def threads_as_ranks(folder):
     """They would have one state of collx in common."""
-    library = build / "tests" / "programs" / f"libmpi.so.threads-as-ranks-{mpi_name}"
     for options in ({}, {"COLLX_AT_ONCE": "on"}):
         simple("threads-as-ranks", with_collx=False, ranks=2, timeout=30,
-               env={"LD_PRELOAD": f"{collx} {library}", **options})(folder)
+               env={"LD_PRELOAD": in_front("threads-as-ranks"), **options})(folder)
 
 
 def too_short(folder):
@@ -320,8 +313,7 @@ def on_world_after_failure(folder):
     if mpi_name != "openmpi" or job("on-world-after-failure", with_collx=False).code:
         raise Skip("this MPI library does not get there, without collx either")
     good(job("on-world-after-failure")).expect_quiet()
-    library = build / "tests" / "programs" / f"libmpi.so.strict-end-{mpi_name}"
-    good(job("on-world-after-failure", {"LD_PRELOAD": f"{collx} {library}"}, with_collx=False)).expect_quiet()
+    good(job("on-world-after-failure", {"LD_PRELOAD": in_front("strict-end")}, with_collx=False)).expect_quiet()
 
 
 def communicators(folder):

@@ -21,6 +21,11 @@ RANKS = 3
 ALL_PMPI = "version: 1\nrules:\n  - use: [pmpi]\n"
 
 
+def in_front(name):
+    """To preload: collx, and a library of tests/programs that stands in front of the MPI library."""
+    return f"{collx} {build / 'tests' / 'programs' / f'libmpi.so.{name}-{mpi_name}'}"
+
+
 def job(case, env=None, ranks=RANKS, with_collx=True, wrap=(), **more):
     """Runs a case; `wrap` are words to put in front of the launcher."""
     env = dict(env or {})

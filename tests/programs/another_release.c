@@ -1,7 +1,8 @@
 /* Makes of an MPI library one of another release: it does not know a type that mpi.h has, and of
  * MPICH's it has an operation more, whose result is one int whatever the type.  Loaded like
  * wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,6 @@
 #else
 #define UNKNOWN MPI_LOGICAL2
 #endif
-
-/* Past collx, which has the names without a P. */
-static void *real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
 
 static void must_be_known(MPI_Datatype type)
 {

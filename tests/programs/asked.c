@@ -1,6 +1,7 @@
 /* Counts how often rank 0 tells the others whether a communicator is worth a setup.  Loaded like
  * wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 
 __attribute__((visibility("default"))) int asked;
@@ -8,7 +9,7 @@ __attribute__((visibility("default"))) int asked;
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
 
     asked += type == MPI_UINT64_T; /* the program has none */
     return bcast(buffer, count, type, root, comm);

@@ -1,18 +1,13 @@
 /* Counts what is taken from an MPI library and has to be given back to it: groups, error handlers
  * and requests to receive what nobody sends.  Says at the end what was not.  Loaded like
  * wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 static atomic_int groups, handlers, requests, cancelled;
-
-/* Past collx, which has the names without a P. */
-static void *real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
 
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {

@@ -1,6 +1,7 @@
 /* Sets an error handler on the communicator in which MPI_Comm_create waits for the other ranks, as
  * another thread of the program may do then.  Loaded like wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 
 static void do_nothing(MPI_Comm *comm, int *error, ...)
@@ -11,7 +12,7 @@ static void do_nothing(MPI_Comm *comm, int *error, ...)
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
 {
     int (*create)(MPI_Comm, MPI_Group, MPI_Comm *) =
-        (int (*)(MPI_Comm, MPI_Group, MPI_Comm *))dlsym(RTLD_NEXT, "PMPI_Comm_create");
+        (int (*)(MPI_Comm, MPI_Group, MPI_Comm *))real("PMPI_Comm_create");
     int error = create(comm, group, made);
     MPI_Errhandler handler;
 

@@ -2,7 +2,8 @@
  * program has set LATE_TO_RETURN to 1; to Bcast, at the end of one of something.  Loaded like
  * wide_integers.c.
  */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,7 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype t
                    MPI_Comm comm)
 {
     int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))dlsym(RTLD_NEXT,
-                                                                                  "PMPI_Allreduce");
+        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
     int error = allreduce(sendbuf, recvbuf, count, type, op, comm);
 
     wait_a_while("1");
@@ -35,7 +35,7 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype t
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     int (*test)(MPI_Request *, int *, MPI_Status *) =
-        (int (*)(MPI_Request *, int *, MPI_Status *))dlsym(RTLD_NEXT, "PMPI_Test");
+        (int (*)(MPI_Request *, int *, MPI_Status *))real("PMPI_Test");
     int error = test(request, flag, status);
 
     if (*flag)
@@ -46,7 +46,7 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
     int error = bcast(buffer, count, type, root, comm);
 
     if (count)

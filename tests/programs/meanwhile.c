@@ -1,7 +1,8 @@
 /* Lets a program do something where its ranks are about to hear from rank 0, as another thread of
  * it may then: it exports ibcast_begins(), and may count on nothing.  Loaded like wide_integers.c.
  */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 
 static void tell(void)
@@ -15,8 +16,7 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm c
                 MPI_Request *request)
 {
     int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))dlsym(RTLD_NEXT,
-                                                                                "PMPI_Ibcast");
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))real("PMPI_Ibcast");
     tell();
     return ibcast(buffer, count, type, root, comm, request);
 }
@@ -25,7 +25,7 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm c
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))dlsym(RTLD_NEXT, "PMPI_Bcast");
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
 
     tell();
     return bcast(buffer, count, type, root, comm);

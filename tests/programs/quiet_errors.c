@@ -1,13 +1,8 @@
 /* Has an MPI library return success where a handler of the program's own has been told of an error,
  * as MPICH 5 does.  Loaded like wide_integers.c. */
-#include <dlfcn.h>
-#include <mpi.h>
+#include "real.h"
 
-/* Past collx, which has the names without a P. */
-static void *real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
+#include <mpi.h>
 
 static int told(MPI_Comm comm, int error)
 {

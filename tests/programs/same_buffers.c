@@ -1,15 +1,15 @@
 /* Has an MPI library take buffers that are the same for what is in place, as libraries of MPICH's
  * family do under MPIR_CVAR_COLL_ALIAS_CHECK=0; Debian's aborts then, for it has assertions.
  * Loaded like wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 
 int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
     int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))dlsym(RTLD_NEXT,
-                                                                                  "PMPI_Allreduce");
+        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
 
     return allreduce(in == out ? MPI_IN_PLACE : in, out, count, type, op, comm);
 }

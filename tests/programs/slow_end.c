@@ -1,14 +1,14 @@
 /* Tells the program that MPI_Session_finalize has been called, and leaves it to it when that goes
  * on, with collx and without.  Loaded like wide_integers.c; what it stands before is there from
  * version 4 of MPI on. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 int PMPI_Session_finalize(MPI_Session *session)
 {
-    int (*finalize)(MPI_Session *) =
-        (int (*)(MPI_Session *))dlsym(RTLD_NEXT, "PMPI_Session_finalize");
+    int (*finalize)(MPI_Session *) = (int (*)(MPI_Session *))real("PMPI_Session_finalize");
     void (*session_ends)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "session_ends");
 
     session_ends();

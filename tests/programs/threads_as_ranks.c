@@ -1,7 +1,8 @@
 /* Has an MPI library have a communicator whose ranks are the threads of its processes, two of each,
  * as MPICH has them from 4.2 on: for a Barrier, and for Allreduces of one MPI_INT with MPI_SUM.
  * Loaded like wide_integers.c. */
-#include <dlfcn.h>
+#include "real.h"
+
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,12 +19,6 @@ static pthread_barrier_t all_here;
 static atomic_int started;
 static _Thread_local int own;
 static int part[THREADS];
-
-/* Past collx, which has the names without a P. */
-static void *real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
 
 int MPIX_Threadcomm_init(MPI_Comm comm, int count, MPI_Comm *made)
 {
