@@ -103,6 +103,12 @@ void forbid_cma();
 /* What a rank that is out of reach makes of a call. */
 enum { UNREACHABLE = 98 };
 
+/* What a body tells of a round of its own. */
+inline std::string at(const char *what, int round)
+{
+    return std::string(what) + " in round " + std::to_string(round);
+}
+
 /* Run `body` on every rank of a team, with these parameters, or the initial ones, and with the
  * places, and the nodes of the ranks, that are said, whatever is true.  Returns what went wrong, ""
  * if nothing did: what a body returns, or how its process died. */
