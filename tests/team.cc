@@ -465,6 +465,15 @@ int Rank::compose(const Affine *send, Affine *receive, int64_t count, int64_t ea
     return carry_out(call);
 }
 
+std::vector<pid_t> Rank::meet()
+{
+    const pid_t own = getpid();
+    std::vector<pid_t> all(static_cast<size_t>(team.size));
+
+    gather(team.ctx, &own, all.data(), sizeof own);
+    return all;
+}
+
 void forbid_cma()
 {
     struct sock_filter filter[] = {

@@ -80,6 +80,8 @@ struct Rank {
     int sum(const int64_t *send, int64_t *receive, int64_t count);
     /* By the lender's reduction, on elements that have to be packed, of so many each. */
     int compose(const Affine *send, Affine *receive, int64_t count, int64_t each = 1);
+    /* All ranks have called it, which is no call of the algorithm.  Returns the process of each. */
+    std::vector<pid_t> meet();
 
   private:
     int carry_out(collx_call &call);

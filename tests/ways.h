@@ -162,10 +162,15 @@ inline void expect_dead_node_is_error(const Form &form, const std::function<int(
                                      for (int round = 0; round < 20; round++)
                                          if (call(self))
                                              return std::string("an early error");
+                                     /* Also a rank that has its result may still be checking
+                                      * that what it stored has arrived. */
+                                     const std::vector<pid_t> process = self.meet();
                                      if (self.team.rank >= 2)
                                          raise(SIGKILL);
                                      self.abandoned = true;
-                                     usleep(20000);
+                                     for (int rank : {2, 3})
+                                         while (!kill(process[rank], 0))
+                                             usleep(1000);
                                      for (int round = 0; round < late; round++)
                                          if (int error = call(self); error && error != UNREACHABLE)
                                              return std::string("a late error");
