@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "pmpi/calls.h"
+#include "pmpi/progress.h"
 #include "pmpi/types.h"
 #include "pmpi/world.h"
 
@@ -260,13 +261,34 @@ void collx_trace_complete(uint64_t event)
         recorder->complete(event, collx_clock_ns());
 }
 
-uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type)
+bool collx_trace_looks_before(MPI_Comm comm)
 {
-    MPI_Count size = 0;
+    if (!collx_world_has_threads())
+        return false;
+    const struct collx_comm *known = collx_comm_look(comm);
+    return known != &collx_comm_unknown && !known->inter && !collx_self_init(comm);
+}
 
-    if (type == MPI_DATATYPE_NULL || count <= 0 || pmpi.Type_size_x(type, &size))
+uint64_t collx_trace_bytes(bool before, int64_t count, MPI_Datatype type)
+{
+    const struct collx_datatype *known = before ? collx_datatype_predefined(type) : NULL;
+    struct collx_datatype derived = {.size = 0};
+    bool good = type != MPI_DATATYPE_NULL && count > 0;
+
+    if (good && known)
+        derived = *known;
+    else if (good)
+        good = before ? collx_datatype_derived(type, &derived)
+                      : !pmpi.Type_size_x(type, &derived.size);
+    return good ? (uint64_t)(count * derived.size) : 0;
+}
+
+static uint64_t bytes_of(bool before, enum collx_kind kind, const struct collx_call *call)
+{
+    /* With root MPI_PROC_NULL, in an intercommunicator, nothing else means anything. */
+    if (kind == COLLX_BARRIER || (kind == COLLX_BCAST && call->root == MPI_PROC_NULL))
         return 0;
-    return (uint64_t)(count * size);
+    return collx_trace_bytes(before, call->count, (MPI_Datatype)call->datatype);
 }
 
 /* What the selecting slot found, or would have. */
@@ -277,14 +299,13 @@ static void describe(enum collx_kind kind, const struct collx_call *call,
     event->op = COLLX_OP_NONE;
     if (kind == COLLX_ALLREDUCE)
         event->op = (uint8_t)collx_op_kind((MPI_Op)call->op);
-    /* With root MPI_PROC_NULL, in an intercommunicator, nothing else means anything. */
-    if (kind != COLLX_BARRIER && !(kind == COLLX_BCAST && call->root == MPI_PROC_NULL))
-        event->bytes = collx_trace_bytes(call->count, (MPI_Datatype)call->datatype);
 }
 
 int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *caller)
 {
     MPI_Comm comm = (MPI_Comm)call->comm;
+    const bool before = collx_trace_looks_before(comm);
+    const uint64_t bytes = before ? bytes_of(true, kind, call) : 0;
     uint64_t begin = collx_clock_ns();
     struct collx_slot *slot = &collx_comm_find(comm)->slot[kind];
     int error = slot->run(slot, call);
@@ -299,8 +320,10 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
         .route = call->route,
         .reason = call->reason,
     };
-    if (!error && !refused)
+    if (!error && !refused) {
+        event.bytes = before ? bytes : bytes_of(false, kind, call);
         describe(kind, call, &event);
+    }
     collx_trace_add(&event, comm, refused, caller);
     return error;
 }

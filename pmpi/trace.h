@@ -26,8 +26,12 @@ int collx_trace_call(enum collx_kind kind, struct collx_call *call, const void *
  */
 uint64_t collx_trace_add(struct collx_trace_event *event, MPI_Comm comm, bool refused,
                          const void *caller);
-/* Bytes of `count` elements; 0 where the type is none. */
-uint64_t collx_trace_bytes(int64_t count, MPI_Datatype type);
+/* Whether the bytes of a call have to be found before it: another thread may free its types as soon
+ * as others have what it gives them.  Not on a communicator that nobody knows yet, since what is
+ * none is MPI's to report, nor on an intercommunicator. */
+bool collx_trace_looks_before(MPI_Comm comm);
+/* Bytes of `count` elements; 0 where the type is none.  `before`: the call; else it went well. */
+uint64_t collx_trace_bytes(bool before, int64_t count, MPI_Datatype type);
 /* A nonblocking collective is over. */
 void collx_trace_complete(uint64_t event);
 

@@ -13,7 +13,8 @@
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-#define bytes_of collx_trace_bytes
+/* `before`, here and below, is the call's to tell. */
+#define bytes_of(count, type) collx_trace_bytes(before, count, type)
 
 /* How many peers' counts an array has. */
 static int peers(MPI_Comm comm)
@@ -80,7 +81,7 @@ static int64_t sum_large(const MPI_Count *counts, int n)
     return sum;
 }
 
-static uint64_t each_int(const int *counts, const MPI_Datatype *types, int n)
+static uint64_t each_int(bool before, const int *counts, const MPI_Datatype *types, int n)
 {
     uint64_t sum = 0;
 
@@ -89,7 +90,7 @@ static uint64_t each_int(const int *counts, const MPI_Datatype *types, int n)
     return sum;
 }
 
-static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, int n)
+static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datatype *types, int n)
 {
     uint64_t sum = 0;
 
@@ -100,7 +101,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 
 #define SUM(counts, n) _Generic((counts), const int * : sum_int, default : sum_large)((counts), (n))
 #define EACH(counts, types, n)                                                                     \
-    _Generic((counts), const int * : each_int, default : each_large)((counts), (types), (n))
+    _Generic((counts), const int * : each_int, default : each_large)(before, (counts), (types), (n))
 
 /* A rank that works in place contributes what is in its receive buffer, or at the root of a scatter
  * receives what is in its send buffer. */
@@ -113,7 +114,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
 /* And MPI_ROOT on that one, which sends to all of the other group, or receives from it. */
 #define AT_ROOT(bytes, elsewhere) (root == MPI_ROOT ? (bytes) : (elsewhere))
 /* The part of one of several counts that is this rank's own. */
-#define OWN(counts) ((counts)[own_rank(comm)])
+#define OWN(counts) ((counts) ? (counts)[own_rank(comm)] : 0)
 
 /* --- parameters; N is the type of counts, D of displacements ---------------------------------- */
 
@@ -181,6 +182,8 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
     static int traced_##entry parameters                                                                     \
     {                                                                                                        \
         int (*real) parameters = (int (*) parameters)collx_door.real[COLLX_ENTRY_##entry];                   \
+        const bool before = collx_trace_looks_before(comm);                                                  \
+        const uint64_t bytes = before ? (bytes_) : 0;                                                        \
         uint64_t begin = collx_clock_ns();                                                                   \
         int error = real arguments;                                                                          \
         struct collx_trace_event event = {                                                                   \
@@ -192,7 +195,7 @@ static uint64_t each_large(const MPI_Count *counts, const MPI_Datatype *types, i
             .root = root_,                                                                                   \
         };                                                                                                   \
         if (!error) {                                                                                        \
-            event.bytes = bytes_;                                                                            \
+            event.bytes = before ? bytes : (bytes_);                                                         \
             event.op = (uint8_t)collx_op_kind(op_);                                                          \
         }                                                                                                    \
         uint64_t number = collx_trace_add(&event, comm, collx_call_is_refused(error), __builtin_return_address(0)); \
