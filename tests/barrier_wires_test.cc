@@ -412,17 +412,22 @@ TEST(Emulated, MayStartAgain)
 {
     Emulated board(wirings[0], 2);
     RUN_OR_SKIP(board);
+    int ends[2];
+    char byte = 0;
+    ASSERT_EQ(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
         Bar bar(board.spec(0));
-        if (!attached(bar, 0, 3, 0).empty())
+        if (!attached(bar, 0, 3, 0).empty() || write(ends[1], &byte, 1) != 1)
             _exit(1);
         for (;;)
             if (bar.ops.enter(bar.bar, 0) == 0)
                 while (bar.ops.test(bar.bar, 0) == 0)
                     ;
     }
-    usleep(20000);
+    close(ends[1]);
+    EXPECT_EQ(read(ends[0], &byte, 1), 1) << "it does not get on with its wires";
+    close(ends[0]);
     for (int i = 0; i < 30 && board.why_not.empty(); i++) {
         board.stop();
         board.start();

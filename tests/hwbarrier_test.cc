@@ -17,7 +17,6 @@ extern const collx_algorithm collx_barrier_hwbarrier;
 #include <sched.h>
 #include <strings.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -389,6 +388,7 @@ TEST_F(HwBarrier, LevelsOfADeadJobReleaseNobody)
             std::string wrong = run(specs(board, 3), {0, 1, 2}, [&](Rank &self) {
                 if (self.barrier())
                     return std::string("an error");
+                const pid_t dies = self.meet()[late];
                 common->flag++;
                 if (self.team.rank == late) {
                     while (common->flag < 3)
@@ -396,8 +396,12 @@ TEST_F(HwBarrier, LevelsOfADeadJobReleaseNobody)
                     usleep(20000);
                     raise(SIGKILL);
                 }
-                struct itimerval soon = {{}, {0, 200000}};
-                setitimer(ITIMER_REAL, &soon, nullptr);
+                std::thread([dies] {
+                    while (!kill(dies, 0))
+                        usleep(1000);
+                    usleep(100000);
+                    raise(SIGALRM);
+                }).detach();
                 self.barrier();
                 return std::string("released without the late one");
             });
