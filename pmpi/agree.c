@@ -72,6 +72,13 @@ bool collx_agree_has_met(const struct collx_comm *comm, int *there)
     return is_done && collx_world_has(comm, there);
 }
 
+/* Who is alone need not ask, and must not: before MPICH 4.0 has made a communicator of several
+ * ranks it crashes where it is to make progress, in a program with sessions. */
+static bool is_alone(const struct collx_comm *comm)
+{
+    return comm->size == 1;
+}
+
 /* Open MPI numbers the nonblocking collectives of a communicator as a rank begins them, and an
  * MPI_Comm_idup of it, which the program may have on its way, begins some when its rank comes to
  * that: now before one of ours, now after it.  Those that block have nothing to do with these. */
@@ -89,6 +96,10 @@ int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, si
 {
     MPI_Request request;
 
+    if (is_alone(comm)) {
+        memcpy(all, own, bytes);
+        return MPI_SUCCESS;
+    }
     if (may_block(comm))
         return pmpi.Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm->comm);
     int error =
@@ -101,6 +112,8 @@ int collx_agree_from_zero(struct collx_comm *comm, void *data, size_t bytes)
 {
     MPI_Request request;
 
+    if (is_alone(comm))
+        return MPI_SUCCESS;
     if (may_block(comm))
         return pmpi.Bcast(data, (int)bytes, MPI_BYTE, 0, comm->comm);
     int error = pmpi.Ibcast(data, (int)bytes, MPI_BYTE, 0, comm->comm, &request);
@@ -140,6 +153,8 @@ int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
     uint64_t all[COLLX_AGREE_WORDS];
     int error;
 
+    if (is_alone(comm))
+        return MPI_SUCCESS;
 #ifdef MPICH
     if (comm->size <= GATHERED)
         return gather_any(comm, words, count);

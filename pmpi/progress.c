@@ -4,6 +4,7 @@
 #include "pmpi/world.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Requests not in use.  MPI does not let two threads test the same one, so there are as many as
@@ -17,10 +18,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t self_lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm self;
 static bool made;
+/* There has been a communicator of several ranks, without which nothing can be pending.  Before
+ * MPICH 4.0 has made one it crashes where it is to make progress. */
+static _Atomic bool several;
 
 /* MPI_Comm_create_group of Open MPI hands on what the program has hung on `comm`: its callbacks
- * would be called for a communicator that it does not know.  MPI_Comm_create does not, but all of
- * `comm` has to take part in it.  A program with sessions has no MPI_COMM_SELF. */
+ * would be called for a communicator that it does not know.  MPI_Comm_split does not, but all of
+ * `comm` have to take part in it.  A program with sessions has no MPI_COMM_SELF. */
 static MPI_Comm parent(MPI_Comm comm)
 {
 #ifdef OPEN_MPI
@@ -30,30 +34,46 @@ static MPI_Comm parent(MPI_Comm comm)
     return comm;
 }
 
-/* A communicator of this rank alone, out of `comm`, which it is in. */
-static int make_self(MPI_Comm comm)
+static int make_of_group(MPI_Comm comm, int rank)
 {
     MPI_Group all, own;
-    MPI_Errhandler handler;
-    int rank, error = collx_comm_hush(comm, &handler);
+    int error = pmpi.Comm_group(comm, &all);
 
     if (error)
         return error;
-    error = pmpi.Comm_group(comm, &all);
+    error = pmpi.Group_incl(all, 1, &rank, &own);
+    pmpi.Group_free(&all);
     if (!error) {
-        pmpi.Comm_rank(comm, &rank);
-        error = pmpi.Group_incl(all, 1, &rank, &own);
-        pmpi.Group_free(&all);
-    }
-    if (!error) {
-        error = comm == MPI_COMM_SELF ? pmpi.Comm_create(comm, own, &self)
-                                      : pmpi.Comm_create_group(comm, own, 0, &self);
+        error = pmpi.Comm_create_group(comm, own, 0, &self);
         pmpi.Group_free(&own);
     }
+    return error;
+}
+
+/* A communicator of this rank alone, out of `comm`, which it is in.  Where there is no other rank
+ * MPICH 4.0 makes none of a group: it takes MPI_COMM_WORLD for that, which a program with sessions
+ * does not have, and crashes. */
+static int make_self(MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    int rank, size, error = collx_comm_hush(comm, &handler);
+
+    if (error)
+        return error;
+    pmpi.Comm_rank(comm, &rank);
+    pmpi.Comm_size(comm, &size);
+    error = size == 1 ? pmpi.Comm_split(comm, 0, 0, &self) : make_of_group(comm, rank);
     collx_comm_unhush(comm, &handler);
     if (!error)
         pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN);
     return error;
+}
+
+static bool is_of_several(MPI_Comm comm)
+{
+    int size = 0;
+
+    return collx_world_up() || (!pmpi.Comm_size(comm, &size) && size > 1);
 }
 
 int collx_self_init(MPI_Comm comm)
@@ -61,6 +81,8 @@ int collx_self_init(MPI_Comm comm)
     int error = MPI_SUCCESS;
 
     pthread_mutex_lock(&self_lock);
+    if (!atomic_load_explicit(&several, memory_order_relaxed))
+        atomic_store_explicit(&several, is_of_several(comm), memory_order_relaxed);
     if (!made)
         error = make_self(parent(comm));
     made = made || !error;
@@ -113,9 +135,11 @@ static void cancel(MPI_Request request)
 
 void collx_progress(void)
 {
-    MPI_Request request = take();
     int done;
 
+    if (!atomic_load_explicit(&several, memory_order_relaxed))
+        return;
+    MPI_Request request = take();
     if (request == MPI_REQUEST_NULL) {
         pmpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self, &done, MPI_STATUS_IGNORE);
         return;
@@ -136,5 +160,6 @@ void collx_self_finish(bool callable)
     }
     count = 0;
     made = false;
+    atomic_store_explicit(&several, false, memory_order_relaxed);
     pthread_mutex_unlock(&self_lock);
 }
