@@ -10,6 +10,10 @@
 #include <set>
 #include <utility>
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #define FUNCTION(name) _SISCI_PUBLIC_FUNC_MT_SCI##name
 
@@ -56,7 +60,23 @@ struct Sequence {
     unsigned restarts = 0;
 };
 
+/* The first part of the state: one thread's dlclose() ends it before another one's dlopen() begins
+ * the next in its place.  The loader sees to that, which ThreadSanitizer does not know. */
+struct Succession {
+#ifdef __SANITIZE_THREAD__
+    Succession()
+    {
+        __tsan_acquire(this);
+    }
+    ~Succession()
+    {
+        __tsan_release(this);
+    }
+#endif
+};
+
 struct State {
+    Succession succession;
     std::mutex lock; /* of the sets and of counts */
     Settings settings;
     bool initialized = false;
@@ -67,7 +87,7 @@ struct State {
 };
 
 /* Made when it is first asked for, not when this is loaded: what one thread's dlopen() constructs
- * comes before what another one's returns, but ThreadSanitizer does not know that. */
+ * comes before what another one's returns, but ThreadSanitizer does not know that either. */
 State &all()
 {
     static State state;
