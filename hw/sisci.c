@@ -16,14 +16,20 @@
 struct loaded {
     struct collx_sisci sisci;
     void *library;
-    bool guest; /* somebody else in this process has it, too */
+    bool guest; /* somebody had it before, in this process */
 };
 
 /* The loader is never asked for anything with the lock held: a thread that loads a library holds
- * the loader's, and its constructor may be here, too. */
+ * the loader's, and its constructor may be here, too.  So several threads may be loading at once,
+ * and one may be loading while another unloads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct loaded used;
-static unsigned users;
+static struct loaded used; /* once it has been started, until the last one who holds it lets go */
+static bool started;
+static unsigned holders; /* who use it, and who are about to */
+/* Who have the library open, or are opening or closing it.  As long as there is one of these,
+ * somebody who finds it loaded need not be a guest: only if all do who come meanwhile. */
+static unsigned handles;
+static bool has_guest;
 
 static const struct {
     unsigned code;
@@ -144,50 +150,66 @@ static void unload(void *library)
 {
     if (library)
         dlclose(library);
+    pthread_mutex_lock(&lock);
+    handles--;
+    pthread_mutex_unlock(&lock);
+}
+
+/* With the lock held.  Returns whether it has come to its end: then it has to be unloaded. */
+static bool let_go(void)
+{
+    if (--holders)
+        return false;
+    started = false;
+    /* It would end what others in this process do with it: an MPI library, for instance. */
+    if (!has_guest)
+        used.sisci.Terminate();
+    return true;
 }
 
 int collx_sisci_acquire(const char *path, const struct collx_sisci **sisci, char *why, size_t size)
 {
     struct loaded own = {.library = NULL};
     int keep = errno, error = 0;
+    bool loads = false;
 
     pthread_mutex_lock(&lock);
-    if (!users) {
+    holders++;
+    if (!started) {
+        loads = true;
+        has_guest = handles++ == 0 || has_guest;
         pthread_mutex_unlock(&lock);
         error = load(path, &own, why, size);
         pthread_mutex_lock(&lock);
-        /* Unless another thread has been faster, which may be the guest that this one is not. */
-        if (users) {
-            error = 0;
-            used.guest = used.guest && own.guest;
-        } else if (!error && !(error = start(&own.sisci, why, size))) {
+        has_guest = has_guest && (own.guest || !own.library);
+        if (!started && !error && !(error = start(&own.sisci, why, size))) {
+            started = true;
             used = own;
-            own.library = NULL;
+            loads = false;
         }
     }
-    if (!error) {
-        users++;
+    if (started) {
+        error = 0;
         *sisci = &used.sisci;
+    } else {
+        holders--;
     }
     pthread_mutex_unlock(&lock);
-    unload(own.library);
+    if (loads)
+        unload(own.library);
     errno = keep;
     return error;
 }
 
 void collx_sisci_release(void)
 {
-    void *library = NULL;
     int keep = errno;
 
     pthread_mutex_lock(&lock);
-    if (!--users) {
-        /* It would end what others in this process do with it: an MPI library, for instance. */
-        if (!used.guest)
-            used.sisci.Terminate();
-        library = used.library;
-    }
+    void *library = used.library;
+    bool ends = let_go();
     pthread_mutex_unlock(&lock);
-    unload(library);
+    if (ends)
+        unload(library);
     errno = keep;
 }

@@ -95,6 +95,30 @@ TEST_F(Alone, LibraryOfAConstructor)
     EXPECT_EQ(open_things(), before);
 }
 
+/* The stand-in dies of a second beginning, or of one end too many. */
+TEST_F(Alone, LibraryOfSeveralThreads)
+{
+    set({});
+    std::vector<std::string> before = open_things();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++)
+        threads.emplace_back([] {
+            for (int round = 0; round < 300; round++) {
+                const collx_sisci *sisci = nullptr;
+                char why[512] = "";
+                ASSERT_EQ(collx_sisci_acquire(COLLX_TEST_SISCI, &sisci, why, sizeof why), 0) << why;
+                unsigned node = 0, error = 0;
+                sisci->GetLocalNodeId(0, &node, 0, &error);
+                EXPECT_EQ(error, 0u);
+                collx_sisci_release();
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT_EQ(dlopen(COLLX_TEST_SISCI, RTLD_NOW | RTLD_NOLOAD), nullptr);
+    EXPECT_EQ(open_things(), before);
+}
+
 TEST_F(Alone, AdapterIsMissing)
 {
     std::vector<std::string> before = open_things();
