@@ -72,8 +72,8 @@ bool collx_agree_has_met(const struct collx_comm *comm, int *there)
     return is_done && collx_world_has(comm, there);
 }
 
-/* Who is alone need not ask, and must not: before MPICH 4.0 has made a communicator of several
- * ranks it crashes where it is to make progress, in a program with sessions. */
+/* Who is alone need not ask, and must not: MPICH may not be ready to wait for anything, see
+ * pmpi/progress.c. */
 static bool is_alone(const struct collx_comm *comm)
 {
     return comm->size == 1;
