@@ -397,8 +397,7 @@ TEST_F(HwBarrier, LevelsOfADeadJobReleaseNobody)
                     raise(SIGKILL);
                 }
                 std::thread([dies] {
-                    while (!kill(dies, 0))
-                        usleep(1000);
+                    await_end_of(dies);
                     usleep(100000);
                     raise(SIGALRM);
                 }).detach();

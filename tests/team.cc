@@ -148,12 +148,14 @@ int gather(void *ctx, const void *own, void *all, size_t bytes)
     return 0;
 }
 
-/* All ranks have called it. */
-void meet(Lent &lent)
+/* All ranks have called it.  Returns the process of each. */
+std::vector<pid_t> meet(Lent &lent)
 {
-    char own = 0, all[RANKS_MAX];
+    const pid_t own = getpid();
+    std::vector<pid_t> all(static_cast<size_t>(lent.size));
 
-    gather(&lent, &own, all, sizeof own);
+    gather(&lent, &own, all.data(), sizeof own);
+    return all;
 }
 
 /* What every rank has contributed to element `i`, in the order of the ranks. */
@@ -467,11 +469,13 @@ int Rank::compose(const Affine *send, Affine *receive, int64_t count, int64_t ea
 
 std::vector<pid_t> Rank::meet()
 {
-    const pid_t own = getpid();
-    std::vector<pid_t> all(static_cast<size_t>(team.size));
+    return ::meet(*static_cast<Lent *>(team.ctx));
+}
 
-    gather(team.ctx, &own, all.data(), sizeof own);
-    return all;
+void await_end_of(pid_t process)
+{
+    while (!kill(process, 0))
+        usleep(1000);
 }
 
 void forbid_cma()

@@ -99,6 +99,9 @@ constexpr Ranks all_kinds[] = {Ranks::processes};
 constexpr Ranks all_kinds[] = {Ranks::processes, Ranks::threads};
 #endif
 
+/* Until a process has ended, and whoever began it has heard of that. */
+void await_end_of(pid_t process);
+
 /* From now on the kernel refuses this process cross-memory attach. */
 void forbid_cma();
 

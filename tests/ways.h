@@ -169,8 +169,7 @@ inline void expect_dead_node_is_error(const Form &form, const std::function<int(
                                          raise(SIGKILL);
                                      self.abandoned = true;
                                      for (int rank : {2, 3})
-                                         while (!kill(process[rank], 0))
-                                             usleep(1000);
+                                         await_end_of(process[rank]);
                                      for (int round = 0; round < late; round++)
                                          if (int error = call(self); error && error != UNREACHABLE)
                                              return std::string("a late error");
