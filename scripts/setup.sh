@@ -63,16 +63,16 @@ collx_missing() {
     done < <(sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$collx_root/scripts/packages")
 }
 
-# Whether apt knows a package to install for every name given.
-collx_apt_knows() {
+# Those of the names given that apt knows no package for, one a line.
+collx_apt_unknown() {
     local package
     for package in "$@"; do
-        apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || return 1
+        apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || printf '%s\n' "$package"
     done
 }
 
 collx_setup() {
-    local missing as_root=() answer
+    local missing unknown as_root=() answer
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
         printf '%s: not a Debian system: nothing is installed; scripts/packages lists what is needed\n' \
             "${0##*/}" >&2
@@ -93,8 +93,17 @@ collx_setup() {
         read -r -p "Install them with ${as_root[*]}${as_root:+ }apt-get? [Y/n] " answer
         [[ -z $answer || $answer == [Yy]* ]] || collx_die "nothing was installed"
     fi
-    if ! collx_apt_knows "${missing[@]}"; then
+    mapfile -t unknown < <(collx_apt_unknown "${missing[@]}")
+    if ((${#unknown[@]})); then
         "${as_root[@]}" apt-get update || collx_die "apt-get update failed: see above"
+        # Releases of Debian differ in what they have, and most of the list is for tests and the demo.
+        mapfile -t unknown < <(collx_apt_unknown "${missing[@]}")
+        if ((${#unknown[@]})); then
+            collx_say "this release of Debian has no ${unknown[*]}: what needs that is left out"
+            mapfile -t missing < <(printf '%s\n' "${missing[@]}" |
+                grep -vxF -f <(printf '%s\n' "${unknown[@]}"))
+            ((${#missing[@]})) || return 0
+        fi
     fi
     # Through env, because sudo does not hand the environment on.
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
