@@ -223,6 +223,13 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def types_within_types(folder):
+    # Open MPI 5.0.7 leaves out elements of some that have complex numbers in them.
+    if job("nested-types", with_collx=False).code:
+        raise Skip("this MPI library gets them wrong, without collx either")
+    simple("nested-types")(folder)
+
+
 def right_types(case):
     def one(folder):
         result, calls = routes(folder, case=case)
@@ -547,7 +554,7 @@ main([
      on_world_after_failure),
     ("types that come and go", simple("types-that-come-and-go")),
     ("types that a program keeps", simple("types-that-stay", env={"COLLX_AT_ONCE": "on"})),
-    ("types within types", simple("nested-types")),
+    ("types within types", types_within_types),
     ("types of C++", right_types("rare-types")),
     ("types of Fortran's kinds", right_types("types-of-kinds")),
     ("types of Fortran's kinds, set up at once",
