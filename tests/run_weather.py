@@ -223,11 +223,14 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
-def types_within_types(folder):
-    # Open MPI 5.0.7 leaves out elements of some that have complex numbers in them.
-    if job("nested-types", with_collx=False).code:
-        raise Skip("this MPI library gets them wrong, without collx either")
-    simple("nested-types")(folder)
+def where_the_library_can(name, **options):
+    """What not every release of the MPI libraries gets right by itself."""
+    def one(folder):
+        if job(name, with_collx=False, ranks=options.get("ranks", RANKS)).code:
+            raise Skip("this MPI library gets it wrong, without collx either")
+        simple(name, **options)(folder)
+
+    return one
 
 
 def right_types(case):
@@ -397,7 +400,8 @@ def one_block_missing_again(folder):
 
 def little_stack(folder):
     """Threads of the smallest stack that there is, 16 KiB, can call what they could without collx:
-    it takes no more than 12, or what the MPI library does."""
+    it takes no more than 12, or, beside one frame, what the MPI library does."""
+    FRAME = 256
     program = build / "tests" / "programs" / f"stack-{mpi_name}"
 
     def depths(ranks, **env):
@@ -409,7 +413,8 @@ def little_stack(folder):
         check(len(plain) == 6, plain)
         for at_once in "off", "on":
             found = depths(ranks, LD_PRELOAD=collx, COLLX_AT_ONCE=at_once)
-            deep = {name: depth for name, depth in found.items() if depth > max(plain[name], 12 << 10)}
+            deep = {name: depth for name, depth in found.items()
+                    if depth > max(plain[name] + FRAME, 12 << 10)}
             check(not deep, f"{ranks} ranks, at once {at_once}: {deep}, not {plain}")
 
 
@@ -428,12 +433,6 @@ def inexact(folder):
     for verbose in 0, 2:
         env = {"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms", "COLLX_VERBOSE": verbose}
         said_once(good(job("inexact", env, ranks=2)), "has waited")
-
-
-def huge_extent(folder):
-    if job("huge-extent", with_collx=False, ranks=2).code:
-        raise Skip("this MPI library cannot do it")
-    good(job("huge-extent", {"COLLX_AT_ONCE": "on"}, ranks=2)).expect_quiet()
 
 
 def no_files(folder):
@@ -554,7 +553,8 @@ main([
      on_world_after_failure),
     ("types that come and go", simple("types-that-come-and-go")),
     ("types that a program keeps", simple("types-that-stay", env={"COLLX_AT_ONCE": "on"})),
-    ("types within types", types_within_types),
+    # Open MPI 5.0.7 leaves out elements of some that have complex numbers in them.
+    ("types within types", where_the_library_can("nested-types")),
     ("types of C++", right_types("rare-types")),
     ("types of Fortran's kinds", right_types("types-of-kinds")),
     ("types of Fortran's kinds, set up at once",
@@ -568,8 +568,9 @@ main([
      simple("session-asks-meanwhile")),
     ("a session's communicator is used on one rank when MPI_COMM_WORLD has gone",
      simple("session-used-in-turns", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
+    # MPICH 4.2.1 stops, of a message that does not fit.
     ("rank 0 alone has a session when MPI_COMM_WORLD comes up",
-     simple("session-of-one", env={"COLLX_AT_ONCE": "on"})),
+     where_the_library_can("session-of-one", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
     ("a rank that never waits", simple("never-waits")),
     ("use that one rank alone takes for enough", simple("uneven-use")),
@@ -596,7 +597,8 @@ main([
     ("a communicator whose ranks are threads", threads_as_ranks),
     ("an element of more than 2 GiB", simple("big-element", ranks=2, timeout=120)),
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
-    ("an element with more behind it than there is memory", huge_extent),
+    ("an element with more behind it than there is memory",
+     where_the_library_can("huge-extent", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
     ("a program too short for a setup", too_short),
     ("10,000 communicators", communicators),
     ("no communicator left", no_communicator_left),
