@@ -175,8 +175,9 @@ static void look_for_drivers(void)
         struct driver *driver = &drivers[i];
         if (atomic_load_explicit(&driver->opened, memory_order_relaxed))
             continue;
-        /* Kept: it is in use. */
-        void *library = dlopen(driver->library, RTLD_LAZY | RTLD_NOLOAD);
+        /* Kept: it is in use.  Not by dlopen(), which UCX replaces by one that looks where the file
+         * lies first, and misses what is loaded under that name from elsewhere. */
+        void *library = dlmopen(LM_ID_BASE, driver->library, RTLD_LAZY | RTLD_NOLOAD);
         /* Release: pairs with the acquire where it is asked, which else could miss what it holds.
          * Of two that are opened at a time one stays, and the other may be in use. */
         if (library)

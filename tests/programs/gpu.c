@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     char name[64];
     CHECK(file);
     snprintf(name, sizeof name, "%s.1", file + strlen("gpu_driver-"));
-    if (dlopen(name, RTLD_LAZY | RTLD_NOLOAD) != driver) {
+    if (dlmopen(LM_ID_BASE, name, RTLD_LAZY | RTLD_NOLOAD) != driver) {
         MPI_Finalize();
         if (rank == 0)
             puts("the real driver is loaded");
