@@ -84,6 +84,8 @@ exec {weather} {program}
         # Who is not rank 0 would say so after twice the time.
         result = run_until(lambda err: err.count("Does every rank run under collx") >= jobs, 1.5,
                            ["sh", "-c", " & ".join(begun)], folder / "err", env, 30)
+        if "Auto-detection of PMI version failed" in result.err:
+            raise Skip("this MPI library does not start there, without collx either")
         check(result.code is None, f"it has not waited\n{result.err}")
         check(all(where in line and "Does every rank run under collx" in line
                   for line in spoke(result)) and len(spoke(result)) == jobs, result.err)
