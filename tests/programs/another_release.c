@@ -36,7 +36,9 @@ int PMPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
 }
 
 #ifdef MPICH
+#ifndef MPIX_EQUAL /* since 4.1 */
 #define MPIX_EQUAL ((MPI_Op)0x5800000f)
+#endif
 
 typedef int allreduce_fn(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
