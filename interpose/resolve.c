@@ -242,8 +242,12 @@ static void load_adapter(void)
 
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
+        const char *error = dlerror();
+        /* What is there lacks something that the system or the library of the build had. */
+        const char *advice = access(path, F_OK) ? "The adapter belongs beside libcollx.so"
+                                                : "Build collx on this system, with its mpicc";
         warn("cannot load the adapter for %s (%s); the program runs without collx. %s", version,
-             dlerror(), named ? named : "The adapter belongs beside libcollx.so");
+             error, named ? named : advice);
         return;
     }
     if (is_for_another(handle)) {

@@ -19,6 +19,23 @@ def no_adapter(folder):
     check(len(spoke(result)) == 1, result.err)
 
 
+def adapter_not_there(folder):
+    shutil.copy(collx, folder)
+    result = good(job("plain", {"LD_PRELOAD": folder / collx.name}, with_collx=False))
+    said_once(result, "runs without collx. The adapter belongs beside libcollx.so")
+
+
+def adapter_of_another_system(folder):
+    """It needs a function that is not to be had here."""
+    shutil.copy(collx, folder)
+    name = f"libcollx-{mpi_name}.so"
+    adapter = (build / name).read_bytes()
+    check(b"\0calloc\0" in adapter, "it names no function to take away")
+    (folder / name).write_bytes(adapter.replace(b"\0calloc\0", b"\0cannot\0"))
+    result = good(job("plain", {"LD_PRELOAD": folder / collx.name}, with_collx=False))
+    said_once(result, "undefined symbol: cannot", "runs without collx. Build collx on this system")
+
+
 def adapter_of_another_kind(folder):
     """Its handles would be taken for addresses, or addresses for its handles."""
     other = build / {"openmpi": "libcollx-mpich.so", "mpich": "libcollx-openmpi.so"}[mpi_name]
@@ -181,6 +198,8 @@ main([
     *([("rank 0 alone without collx, and sessions alone",
         some_without(2, 0, program="sessions", where="a communicator"))] if mpi_name == "mpich" else []),
     ("no adapter", no_adapter),
+    ("the adapter is not there", adapter_not_there),
+    ("the adapter is of another system", adapter_of_another_system),
     ("an adapter for another kind of MPI library", adapter_of_another_kind),
     ("a program that makes no collectives", says_so),
     ("libcollx.so by a relative name", relative_library),
