@@ -164,7 +164,7 @@ static bool publish(uintptr_t handle)
         if (known > DELETED)
             insert(table, known, old->entry[i].comm);
     }
-    /* Release: pairs with the acquire in collx_comm_find. */
+    /* Release: what it holds comes before it; pairs with the load in collx_comm_find. */
     atomic_store_explicit(&collx_comms, table, memory_order_release);
     return true;
 }

@@ -148,9 +148,11 @@ extern struct collx_comm_table *_Atomic collx_comms;
 static inline struct collx_comm *collx_comm_find(MPI_Comm comm)
 {
     uintptr_t handle = (uintptr_t)comm;
-    /* Acquire: pairs with the release in publish() (comm.c); without it the entries of a new
-     * table could be read before they are written. */
-    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_acquire);
+    /* Relaxed: what a new table holds is read through the address that is loaded here, which orders
+     * it on all machines that Linux still knows, as in its rcu_dereference().  The partner is the
+     * release in publish() (comm.c).  On AArch64 an acquiring load waits until this rank's own
+     * releases are out, of which the call before has ended with one. */
+    struct collx_comm_table *table = atomic_load_explicit(&collx_comms, memory_order_relaxed);
 
     for (unsigned i = (unsigned)((handle * 0x9e3779b97f4a7c15u) >> table->shift);; i++) {
         struct collx_comm_entry *entry = &table->entry[i & table->mask];
