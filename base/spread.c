@@ -29,11 +29,13 @@ double collx_middle_of(double *values, int n)
 {
     double from = 0.25 * n, to = 0.75 * n, sum = 0;
 
+    if (n == 0)
+        return 0;
     sort(values, n);
     /* Value i is all that lies from i to i + 1: those at the two ends count in part. */
     for (int i = 0; i < n; i++) {
         double begin = i > from ? i : from, end = i + 1 < to ? i + 1 : to;
         sum += end > begin ? (end - begin) * values[i] : 0;
     }
-    return n ? sum / (to - from) : 0;
+    return sum / (to - from);
 }

@@ -222,7 +222,7 @@ TEST(Report, LargestWorld)
     ASSERT_EQ(pwrite(fd, &none, sizeof none, offsetof(collx_trace_header, world_rank)), 4);
     close(fd);
     Result run = report(folder, folder.path);
-    EXPECT_EQ(run.status, 0);
+    EXPECT_EQ(run.status, 0) << run.err;
     EXPECT_NE(run.out.find("no trace of ranks 1–2147483646: "), std::string::npos) << run.out;
 }
 
