@@ -95,13 +95,13 @@ static void print_row(FILE *out, const struct collx_summary *summary, const stru
     number(out, row->durations.max);
     number(out, row->ranks);
     fprintf(out, "%.6g,", collx_row_imbalance(row));
-    fprintf(out, "%d,", summary->ranks[row->rank_max].number);
+    number(out, summary->ranks[row->rank_max].number);
     number(out, row->matched);
     number(out, row->matched_ns);
     number(out, row->wait_ns);
     ratio(out, row->wait_ns, row->matched_ns);
     if (row->last) {
-        fprintf(out, "%d,", summary->ranks[row->rank_last].number);
+        number(out, summary->ranks[row->rank_last].number);
         number(out, row->last);
         ratio(out, row->last, row->last_of);
     } else {

@@ -49,9 +49,9 @@ static json_t *pack_rank(const struct collx_rank *rank)
 {
     const struct collx_trace_header *header = &rank->trace->header;
 
-    return json_pack("{s:i, s:o, s:i, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
-                     rank->number, "host", text(header->host), "pid", (int)header->pid, "run_ns",
-                     integer(rank->run_ns), "seen_ns", integer(rank->seen_ns), "complete",
+    return json_pack("{s:o, s:o, s:i, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
+                     integer(rank->number), "host", text(header->host), "pid", (int)header->pid,
+                     "run_ns", integer(rank->run_ns), "seen_ns", integer(rank->seen_ns), "complete",
                      header->end_ns && !header->dropped && !rank->trace->lost, "dropped",
                      integer(header->dropped), "calls", integer(rank->calls), "time_ns",
                      integer(rank->time_ns), "run_share", ratio(rank->time_ns, rank->seen_ns),
@@ -100,19 +100,19 @@ static json_t *pack_row(const struct collx_summary *summary, struct collx_symbol
                         const struct collx_row *row, unsigned by)
 {
     json_t *to = json_object();
-    json_t *figures =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:i}", "calls",
-                  integer(row->calls), "time_ns", integer(row->time_ns), "run_share",
-                  ratio(row->time_ns, summary->seen_ns), "min_ns", integer(row->durations.min),
-                  "median_ns", integer(collx_histogram_quantile(&row->durations, 0.5)), "p99_ns",
-                  integer(collx_histogram_quantile(&row->durations, 0.99)), "max_ns",
-                  integer(row->durations.max), "ranks", (int)row->ranks, "imbalance",
-                  collx_row_imbalance(row), "busiest_rank", summary->ranks[row->rank_max].number);
+    json_t *figures = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:o}", "calls", integer(row->calls),
+        "time_ns", integer(row->time_ns), "run_share", ratio(row->time_ns, summary->seen_ns),
+        "min_ns", integer(row->durations.min), "median_ns",
+        integer(collx_histogram_quantile(&row->durations, 0.5)), "p99_ns",
+        integer(collx_histogram_quantile(&row->durations, 0.99)), "max_ns",
+        integer(row->durations.max), "ranks", (int)row->ranks, "imbalance",
+        collx_row_imbalance(row), "busiest_rank", integer(summary->ranks[row->rank_max].number));
     json_t *waits = json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "matched_calls", integer(row->matched),
         "matched_ns", integer(row->matched_ns), "wait_ns", integer(row->wait_ns), "wait_share",
         ratio(row->wait_ns, row->matched_ns), "last_rank",
-        row->last ? json_integer(summary->ranks[row->rank_last].number) : json_null(), "last_count",
+        row->last ? integer(summary->ranks[row->rank_last].number) : json_null(), "last_count",
         row->last ? integer(row->last) : json_null(), "last_share", ratio(row->last, row->last_of),
         "completed_calls", integer(row->completed), "completion_mean_ns",
         row->completed ? integer(row->flight_ns / row->completed) : json_null());

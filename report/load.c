@@ -557,14 +557,14 @@ int collx_load(struct collx_summary *summary, const char *path,
     summary->ranks = calloc(summary->ranks_count, sizeof *summary->ranks);
     error = summary->ranks ? 0 : -ENOMEM;
     /* Those without a rank come behind all that there could be. */
-    int number = largest_world(collector);
+    uint32_t number = (uint32_t)largest_world(collector);
     for (uint32_t i = 0; !error && i < collector->files_count; i++) {
         struct collx_file *file = &collector->files[i];
         const struct collx_trace *trace = file->trace;
         summary->damaged |= trace->invalid > 0 || trace->lost > 0;
         summary->ranks[i].trace = trace;
         summary->ranks[i].number =
-            trace->header.world_rank >= 0 ? trace->header.world_rank : number++;
+            trace->header.world_rank >= 0 ? (uint32_t)trace->header.world_rank : number++;
         summary->ranks[i].run_ns = collx_trace_end_ns(trace) - trace->header.start_ns;
         summary->ranks[i].seen_ns = collx_trace_seen_ns(trace) - trace->header.start_ns;
         summary->seen_ns += summary->ranks[i].seen_ns;

@@ -52,7 +52,7 @@ struct collx_report_module {
 
 struct collx_rank {
     const struct collx_trace *trace; /* for its header */
-    int number;                      /* world rank, or counted where there is none */
+    uint32_t number;                 /* world rank, or counted on where there is none */
     uint64_t run_ns;
     uint64_t seen_ns; /* of that, until the last event where those that follow are missing */
     uint64_t calls, time_ns, wait_ns, matched, last;

@@ -123,7 +123,7 @@ static void add_row(struct collx_table *table, const struct collx_summary *summa
     else
         collx_table_cell(table, "–");
     if (row->last)
-        collx_table_cell(table, "%d: %.0f%%", summary->ranks[row->rank_last].number,
+        collx_table_cell(table, "%u: %.0f%%", summary->ranks[row->rank_last].number,
                          percent(row->last, row->last_of));
     else
         collx_table_cell(table, "–");
@@ -224,11 +224,11 @@ static void print_overview(FILE *out, const struct collx_summary *summary)
     fprintf(out, "; %.1f%% of the run time in %llu collective calls",
             percent(summary->time_ns, summary->seen_ns), (unsigned long long)summary->calls);
     if (summary->ranks_count > 1)
-        fprintf(out, ", most on rank %d: %.1f%%", worst->number,
+        fprintf(out, ", most on rank %u: %.1f%%", worst->number,
                 percent(worst->time_ns, worst->seen_ns));
     putc('\n', out);
     if (least->seen_ns < least->run_ns) {
-        fprintf(out, "  events are missing, on rank %d after %s", least->number,
+        fprintf(out, "  events are missing, on rank %u after %s", least->number,
                 duration(text, (double)least->seen_ns));
         fprintf(out, " of %s (see the notes): all shares are of the time before that\n",
                 duration(text, (double)least->run_ns));
@@ -272,7 +272,7 @@ static int print_ranks(FILE *out, const struct collx_summary *summary,
     collx_table_column(&table, "host", true);
     for (uint32_t i = 0; i < shown; i++) {
         const struct collx_rank *rank = ranks[i];
-        collx_table_cell(&table, "%d", rank->number);
+        collx_table_cell(&table, "%u", rank->number);
         collx_table_cell(&table, "%s", duration(text, (double)rank->run_ns));
         collx_table_cell(&table, "%s", duration(text, (double)rank->time_ns));
         collx_table_cell(&table, "%s", share(text, rank->time_ns, rank->seen_ns));
@@ -382,7 +382,7 @@ static int print_insight(FILE *out, const struct collx_summary *summary)
     if (row->matched && wait >= 25 && is_one_late(row))
         snprintf(
             more, room,
-            " %.0f%% of that was waiting for the last rank; rank %d was last in %.0f%% of its "
+            " %.0f%% of that was waiting for the last rank; rank %u was last in %.0f%% of its "
             "calls. What that rank does before them is worth a look: faster collectives do not "
             "shorten these waits.",
             wait, summary->ranks[row->rank_last].number, late);

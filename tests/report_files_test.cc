@@ -211,19 +211,24 @@ TEST(Report, Arguments)
     EXPECT_EQ(report(folder, folder.file(0)).status, 0); // one file will do
 }
 
-// The largest number that fits says how many ranks there were, and one process has none.
+// The largest number that fits says how many ranks there were, and two processes have none.
 TEST(Report, LargestWorld)
 {
     TraceFolder folder;
     record(folder, 0, INT32_MAX, [] {});
-    std::filesystem::copy_file(folder.file(0), folder.path + "/pid-x-1.collx");
-    const int32_t none = -1;
-    int fd = open((folder.path + "/pid-x-1.collx").c_str(), O_RDWR);
-    ASSERT_EQ(pwrite(fd, &none, sizeof none, offsetof(collx_trace_header, world_rank)), 4);
-    close(fd);
+    for (const char *name : {"/pid-x-1.collx", "/pid-x-2.collx"}) {
+        std::filesystem::copy_file(folder.file(0), folder.path + name);
+        const int32_t none = -1;
+        int fd = open((folder.path + name).c_str(), O_RDWR);
+        ASSERT_EQ(pwrite(fd, &none, sizeof none, offsetof(collx_trace_header, world_rank)), 4);
+        close(fd);
+    }
     Result run = report(folder, folder.path);
     EXPECT_EQ(run.status, 0) << run.err;
     EXPECT_NE(run.out.find("no trace of ranks 1–2147483646: "), std::string::npos) << run.out;
+    const std::string json = report(folder, "-f json " + folder.path).out;
+    for (const char *number : {"0", "2147483647", "2147483648"})
+        EXPECT_NE(json.find(std::string("\"rank\": ") + number + ","), std::string::npos) << json;
 }
 
 // A file a rank is open at a time; where that is not allowed, what to do is said, and once.
