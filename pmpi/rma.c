@@ -153,7 +153,7 @@ static void lock_window(struct opening *opening)
 }
 
 /* Open MPI 4 looks no further when its first choice has no network for it. */
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #define OVER_TCP " (over TCP it needs mpirun --mca osc pt2pt)"
 #else
 #define OVER_TCP ""
