@@ -19,21 +19,23 @@ def no_adapter(folder):
     check(len(spoke(result)) == 1, result.err)
 
 
+def beside_a_copy(folder):
+    """What the program is told of what lies beside a copy of libcollx.so."""
+    return good(job("plain", {"LD_PRELOAD": shutil.copy(collx, folder)}, with_collx=False))
+
+
 def adapter_not_there(folder):
-    shutil.copy(collx, folder)
-    result = good(job("plain", {"LD_PRELOAD": folder / collx.name}, with_collx=False))
-    said_once(result, "runs without collx. The adapter belongs beside libcollx.so")
+    said_once(beside_a_copy(folder), "runs without collx. The adapter belongs beside libcollx.so")
 
 
 def adapter_of_another_system(folder):
     """It needs a function that is not to be had here."""
-    shutil.copy(collx, folder)
     name = f"libcollx-{mpi_name}.so"
     adapter = (build / name).read_bytes()
     check(b"\0calloc\0" in adapter, "it names no function to take away")
     (folder / name).write_bytes(adapter.replace(b"\0calloc\0", b"\0cannot\0"))
-    result = good(job("plain", {"LD_PRELOAD": folder / collx.name}, with_collx=False))
-    said_once(result, "undefined symbol: cannot", "runs without collx. Build collx on this system")
+    said_once(beside_a_copy(folder), "undefined symbol: cannot",
+              "runs without collx. Build collx on this system")
 
 
 def adapter_of_another_kind(folder):
