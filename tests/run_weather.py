@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 
-from job import Report, Skip, check, main, run
+from job import Failure, Report, Skip, check, main, run
 from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts, routes,
                      said_once, simple, spoke)
 
@@ -226,9 +226,12 @@ def in_place(folder):
 def where_the_library_can(name, **options):
     """What not every release of the MPI libraries gets right by itself."""
     def one(folder):
-        if job(name, with_collx=False, ranks=options.get("ranks", RANKS)).code:
-            raise Skip("this MPI library gets it wrong, without collx either")
-        simple(name, **options)(folder)
+        try:
+            simple(name, **options)(folder)
+        except Failure:
+            if job(name, with_collx=False, ranks=options.get("ranks", RANKS)).code:
+                raise Skip("this MPI library gets it wrong, without collx either")
+            raise
 
     return one
 
