@@ -6,8 +6,6 @@
 #include <stdint.h>
 
 enum {
-    /* Up to here lines are pushed towards their reader. */
-    DEMOTE_TO = 1024,
     /* A timed copy costs 50 ns more. */
     TIME_EVERY = 8,
     /* So many timed copies in a row have to be slow: one may have met a page fault, or lost its
@@ -79,8 +77,6 @@ void collx_copy_in(struct collx_copier *copier, void *shared, const void *from, 
 {
     if (bytes < COLLX_COPY_LARGE || copier->ways.whole_lines) {
         store(copier, shared, from, bytes);
-        if (copier->ways.demote && bytes <= DEMOTE_TO)
-            copier->ways.demote(shared, bytes);
         return;
     }
     if (copier->streaming) {

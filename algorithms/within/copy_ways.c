@@ -107,14 +107,6 @@ STREAM(stream_sse2, "sse2", LINE_SSE2)
 STREAM(stream_avx2, "avx2", LINE_AVX2)
 STREAM(stream_avx512, "avx512f", LINE_AVX512)
 
-/* What has been written leaves this core's own caches for the one that the reader looks into first,
- * before it asks: from 64 bytes to 1 KiB it then waits a fifth less. */
-__attribute__((target("cldemote"))) static void demote(const void *shared, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += 64)
-        __builtin_ia32_cldemote((const char *)shared + at);
-}
-
 /* The string instruction stores whole lines, and a CPU may see that nothing of what is in them is
  * needed.  Into lines that another CPU has a Zen 5 then takes 0.4 us for 8 KiB instead of 1.4 where
  * it is far away, and 0.15 instead of 0.28 where both share a cache.  Such stores are in no order
@@ -147,7 +139,7 @@ IN_WHOLE_LINES(wide_avx512)
         }                                                                                          \
     }
 
-enum { ASKED = 1, DEMOTES = 2, IS_ZEN5 = 4 };
+enum { ASKED = 1, IS_ZEN5 = 2 };
 
 static int ask_cpu(void)
 {
@@ -155,8 +147,6 @@ static int ask_cpu(void)
     unsigned a, b, c, d;
     int traits = ASKED;
 
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_CLDEMOTE)
-        traits |= DEMOTES;
     /* Compilers know a Zen 5 by name only since 2024. */
     if (__builtin_cpu_is("amd") && __get_cpuid(1, &a, &b, &c, &d) &&
         (a >> 8 & 0xf) + (a >> 20 & 0xff) == FAMILY_ZEN5)
@@ -192,8 +182,6 @@ static struct collx_copy_ways of_cpu(void)
         wanted == COLLX_TRISTATE_AUTO ? traits & IS_ZEN5 : wanted == COLLX_TRISTATE_ON;
     struct collx_copy_ways ways = all[collx_reduce_version()][whole];
 
-    if (traits & DEMOTES)
-        ways.demote = demote;
     /* A Zen 4 gains by it, an Emerald Rapids loses.  A Zen 3 gains from 1 KiB on; a Bcast of 256
      * bytes takes 76 ns there instead of 97 if its lines are left alone. */
     ways.returnable = __builtin_cpu_is("amd");

@@ -18,8 +18,6 @@ struct collx_copy_ways {
     void (*wide)(void *to, const void *from, size_t bytes);
     /* Past the caches; collx_store_fence() has to follow. */
     void (*stream)(void *to, const void *from, size_t bytes);
-    /* Push lines that have been written on to where their reader looks first.  NULL: it cannot. */
-    void (*demote)(const void *shared, size_t bytes);
     /* From COLLX_COPY_WHOLE bytes on the first two do not fetch the lines that they write, so it
      * does not matter who has them. */
     bool whole_lines;
