@@ -26,23 +26,19 @@ static _Thread_local bool ending;
 /* With the ranks of `comm`, in the same order. */
 static int make_like(MPI_Comm comm, MPI_Comm *made)
 {
-    MPI_Errhandler handler;
     MPI_Group group;
-    int error = collx_comm_hush(comm, &handler);
+    int error = pmpi.Comm_group(comm, &group);
 
-    if (error)
-        return error;
-    error = pmpi.Comm_group(comm, &group);
     if (!error) {
         error = pmpi.Comm_create(comm, group, made);
         pmpi.Group_free(&group);
     }
-    collx_comm_unhush(comm, &handler);
     if (!error)
         pmpi.Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
     return error;
 }
 
+/* In MPI_Init, when MPI has communicators left: its error handler need not be touched. */
 void collx_messages_begin(void)
 {
     has_shared = !make_like(MPI_COMM_WORLD, &shared);
@@ -103,7 +99,13 @@ static int share(struct collx_comm *comm, struct collx_messages *messages)
 /* Make one for it alone: all ranks have it then, or none. */
 static int make_own(struct collx_comm *comm, struct collx_messages *messages)
 {
-    int error = make_like(comm->comm, &messages->comm);
+    MPI_Errhandler handler;
+    int error = collx_comm_hush(comm->comm, &handler);
+
+    if (!error) {
+        error = make_like(comm->comm, &messages->comm);
+        collx_comm_unhush(comm->comm, &handler);
+    }
     uint64_t failed = error != 0;
     const bool made = !error;
 

@@ -24,14 +24,12 @@ static _Atomic bool several;
 
 /* MPI_Comm_create_group of Open MPI hands on what the program has hung on `comm`: its callbacks
  * would be called for a communicator that it does not know.  MPI_Comm_split does not, but all of
- * `comm` have to take part in it.  A program with sessions has no MPI_COMM_SELF. */
+ * `comm` have to take part in it.  And of the program's communicators this is the one whose error
+ * handler is most easily done without (collx_comm_unhush).  A program with sessions has no
+ * MPI_COMM_SELF. */
 static MPI_Comm parent(MPI_Comm comm)
 {
-#ifdef OPEN_MPI
-    if (collx_world_up())
-        return MPI_COMM_SELF;
-#endif
-    return comm;
+    return collx_world_up() ? MPI_COMM_SELF : comm;
 }
 
 static int make_of_group(MPI_Comm comm, int rank)

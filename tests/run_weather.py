@@ -575,6 +575,11 @@ main([
     ("rank 0 alone has a session when MPI_COMM_WORLD comes up",
      where_the_library_can("session-of-one", env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
+    # Where a copy has the handler that MPI_COMM_WORLD had when it was made, it ends the program.
+    ("a copy has the error handler that MPI_COMM_WORLD has now",
+     where_the_library_can("handler-of-world", env={"COLLX_AT_ONCE": "on"})),
+    ("a copy has the error handler that MPI_COMM_WORLD has now, with messages",
+     where_the_library_can("handler-of-world", env={"COLLX_CHECK": "on", "COLLX_AT_ONCE": "on"})),
     ("a rank that never waits", simple("never-waits")),
     ("use that one rank alone takes for enough", simple("uneven-use")),
     ("what is taken from MPI is given back, shm", given_back("shm")),

@@ -294,6 +294,23 @@ static void handler_meanwhile(void)
     finish();
 }
 
+/* A copy that has been given no handler has that of MPI_COMM_WORLD, as it is then, in MPICH. */
+static void handler_of_world(void)
+{
+    MPI_Comm copy;
+    int value = 0, class;
+
+    start();
+    rounds(MPI_COMM_WORLD, 50);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    rounds(copy, 50);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Bcast(&value, -1, MPI_INT, 0, copy), &class);
+    CHECK(class == MPI_ERR_COUNT);
+    MPI_Comm_free(&copy);
+    finish();
+}
+
 const struct weather weather_errors[] = {
     {"zero-handles", zero_handles},
     {"lonely-error", lonely_error},
@@ -304,5 +321,6 @@ const struct weather weather_errors[] = {
     {"jump-out-in-thread", jump_out_in_thread},
     {"same-buffers", same_buffers},
     {"handler-meanwhile", handler_meanwhile},
+    {"handler-of-world", handler_of_world},
     {0},
 };
