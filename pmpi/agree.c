@@ -26,8 +26,8 @@ static void report_wait(struct collx_comm *comm, int64_t waited_ms, int *claim)
     if (!*comm->label)
         collx_comm_name(comm);
     collx_warn("the ranks of %s%s%s have been waiting for %s to agree on their routes. Does "
-               "every rank run under collx%s? With Open MPI's mpirun, remote nodes need "
-               "-x LD_PRELOAD",
+               "every rank run under collx%s, and has each of them come to this call? With Open "
+               "MPI's mpirun, remote nodes need -x LD_PRELOAD",
                comm->label, comm->rank ? " on " : "", comm->rank ? host : "",
                collx_clock_text((uint64_t)waited_ms * 1000000).text,
                comm->rank ? ", also rank 0" : "");
