@@ -350,7 +350,10 @@ static void try_refused(void)
 
     for (int i = 0; i < 3; i++) {
         CHECK(open_net(&party, 1, 1024, why) == COLLX_EUNFIT);
-        CHECK(strstr(why, "MPI_Win_allocate") && strstr(why, "--mca osc pt2pt"));
+        CHECK(strstr(why, "MPI_Win_allocate"));
+#ifdef OPEN_MPI /* Version 5 has no such thing. */
+        CHECK(!strstr(why, "--mca osc pt2pt") == (OMPI_MAJOR_VERSION >= 5));
+#endif
         free_comm(party.comm);
     }
     if (!rank)
