@@ -192,9 +192,9 @@ void collx_comm_retire(struct collx_comm *state);
 /* Until unhush(), errors on the program's communicator come back to us: an MPI that has no
  * communicator left for us must not end the program for it.  Those of other threads come back to
  * them, too.  A handler that one of them sets meanwhile is kept, but for MPI_ERRORS_RETURN, which
- * is what stands there.  A communicator of MPICH's that never had one follows MPI_COMM_WORLD's; it
- * does so no more afterwards, nor do its copies, since nothing takes a handler away.  0 or an MPI
- * error. */
+ * is what stands there.  In MPICH a communicator that never had one follows MPI_COMM_WORLD's, or in
+ * later versions MPI_COMM_SELF's; it does so no more afterwards, nor do its copies, since nothing
+ * takes a handler away.  So this is not for those two.  0 or an MPI error. */
 int collx_comm_hush(MPI_Comm comm, MPI_Errhandler *handler);
 void collx_comm_unhush(MPI_Comm comm, MPI_Errhandler *handler);
 

@@ -24,9 +24,7 @@ static _Atomic bool several;
 
 /* MPI_Comm_create_group of Open MPI hands on what the program has hung on `comm`: its callbacks
  * would be called for a communicator that it does not know.  MPI_Comm_split does not, but all of
- * `comm` have to take part in it.  And of the program's communicators this is the one whose error
- * handler is most easily done without (collx_comm_unhush).  A program with sessions has no
- * MPI_COMM_SELF. */
+ * `comm` have to take part in it.  A program with sessions has no MPI_COMM_SELF. */
 static MPI_Comm parent(MPI_Comm comm)
 {
     return collx_world_up() ? MPI_COMM_SELF : comm;
@@ -53,17 +51,26 @@ static int make_of_group(MPI_Comm comm, int rank)
  * does not have, and crashes. */
 static int make_self(MPI_Comm comm)
 {
-    MPI_Errhandler handler;
-    int rank, size, error = collx_comm_hush(comm, &handler);
+    int rank, size, error;
 
-    if (error)
-        return error;
     pmpi.Comm_rank(comm, &rank);
     pmpi.Comm_size(comm, &size);
     error = size == 1 ? pmpi.Comm_split(comm, 0, 0, &self) : make_of_group(comm, rank);
-    collx_comm_unhush(comm, &handler);
     if (!error)
         pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN);
+    return error;
+}
+
+/* The same when MPI may have no communicator left. */
+static int make_self_hushed(MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    int error = collx_comm_hush(comm, &handler);
+
+    if (!error) {
+        error = make_self(comm);
+        collx_comm_unhush(comm, &handler);
+    }
     return error;
 }
 
@@ -74,7 +81,7 @@ static bool is_of_several(MPI_Comm comm)
     return collx_world_up() || (!pmpi.Comm_size(comm, &size) && size > 1);
 }
 
-int collx_self_init(MPI_Comm comm)
+static int init(MPI_Comm comm, int (*make)(MPI_Comm))
 {
     int error = MPI_SUCCESS;
 
@@ -82,10 +89,20 @@ int collx_self_init(MPI_Comm comm)
     if (!atomic_load_explicit(&several, memory_order_relaxed))
         atomic_store_explicit(&several, is_of_several(comm), memory_order_relaxed);
     if (!made)
-        error = make_self(parent(comm));
+        error = make(parent(comm));
     made = made || !error;
     pthread_mutex_unlock(&self_lock);
     return error;
+}
+
+void collx_self_begin(void)
+{
+    init(MPI_COMM_SELF, make_self);
+}
+
+int collx_self_init(MPI_Comm comm)
+{
+    return init(comm, make_self_hushed);
 }
 
 MPI_Comm collx_self(void)
