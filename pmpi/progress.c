@@ -51,26 +51,20 @@ static int make_of_group(MPI_Comm comm, int rank)
  * does not have, and crashes. */
 static int make_self(MPI_Comm comm)
 {
-    int rank, size, error;
+    /* Out of MPI_COMM_SELF it is made in MPI_Init, when MPI has communicators left. */
+    const bool hushes = comm != MPI_COMM_SELF;
+    MPI_Errhandler handler;
+    int rank, size, error = hushes ? collx_comm_hush(comm, &handler) : MPI_SUCCESS;
 
+    if (error)
+        return error;
     pmpi.Comm_rank(comm, &rank);
     pmpi.Comm_size(comm, &size);
     error = size == 1 ? pmpi.Comm_split(comm, 0, 0, &self) : make_of_group(comm, rank);
+    if (hushes)
+        collx_comm_unhush(comm, &handler);
     if (!error)
         pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN);
-    return error;
-}
-
-/* The same when MPI may have no communicator left. */
-static int make_self_hushed(MPI_Comm comm)
-{
-    MPI_Errhandler handler;
-    int error = collx_comm_hush(comm, &handler);
-
-    if (!error) {
-        error = make_self(comm);
-        collx_comm_unhush(comm, &handler);
-    }
     return error;
 }
 
@@ -81,7 +75,7 @@ static bool is_of_several(MPI_Comm comm)
     return collx_world_up() || (!pmpi.Comm_size(comm, &size) && size > 1);
 }
 
-static int init(MPI_Comm comm, int (*make)(MPI_Comm))
+int collx_self_init(MPI_Comm comm)
 {
     int error = MPI_SUCCESS;
 
@@ -89,20 +83,10 @@ static int init(MPI_Comm comm, int (*make)(MPI_Comm))
     if (!atomic_load_explicit(&several, memory_order_relaxed))
         atomic_store_explicit(&several, is_of_several(comm), memory_order_relaxed);
     if (!made)
-        error = make(parent(comm));
+        error = make_self(parent(comm));
     made = made || !error;
     pthread_mutex_unlock(&self_lock);
     return error;
-}
-
-void collx_self_begin(void)
-{
-    init(MPI_COMM_SELF, make_self);
-}
-
-int collx_self_init(MPI_Comm comm)
-{
-    return init(comm, make_self_hushed);
 }
 
 MPI_Comm collx_self(void)

@@ -12,9 +12,6 @@
 /* Make the communicator of our own, from `comm`'s group (a program that uses sessions alone has no
  * MPI_COMM_SELF).  Local.  Once; later calls do nothing.  0 or an MPI error code. */
 int collx_self_init(MPI_Comm comm);
-/* The same in MPI_Init, when MPI has communicators left, and without a look at error handlers.  If
- * it fails the above tries again. */
-void collx_self_begin(void);
 
 /* The communicator of this rank alone; its error handler returns. */
 MPI_Comm collx_self(void);
