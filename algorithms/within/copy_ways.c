@@ -139,32 +139,21 @@ IN_WHOLE_LINES(wide_avx512)
         }                                                                                          \
     }
 
-enum { ASKED = 1, IS_ZEN5 = 2 };
-
-static int ask_cpu(void)
+/* Compilers know it by name only since 2024.  Asked once: in a virtual machine cpuid takes long. */
+static bool is_zen5(void)
 {
-    enum { FAMILY_ZEN5 = 0x1a };
-    unsigned a, b, c, d;
-    int traits = ASKED;
-
-    /* Compilers know a Zen 5 by name only since 2024. */
-    if (__builtin_cpu_is("amd") && __get_cpuid(1, &a, &b, &c, &d) &&
-        (a >> 8 & 0xf) + (a >> 20 & 0xff) == FAMILY_ZEN5)
-        traits |= IS_ZEN5;
-    return traits;
-}
-
-/* Asked once: in a virtual machine cpuid takes long. */
-static int traits_of_cpu(void)
-{
+    enum { FAMILY = 0x1a, NO = 1, YES };
     static _Atomic int known;
-    int traits = atomic_load_explicit(&known, memory_order_relaxed);
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    unsigned a, b, c, d;
 
-    if (!traits) {
-        traits = ask_cpu();
-        atomic_store_explicit(&known, traits, memory_order_relaxed);
+    if (!answer) {
+        const bool is = __builtin_cpu_is("amd") && __get_cpuid(1, &a, &b, &c, &d) &&
+                        (a >> 8 & 0xf) + (a >> 20 & 0xff) == FAMILY;
+        answer = is ? YES : NO;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
     }
-    return traits;
+    return answer == YES;
 }
 
 static struct collx_copy_ways of_cpu(void)
@@ -177,9 +166,7 @@ static struct collx_copy_ways of_cpu(void)
     const int64_t wanted = collx_option_number(COLLX_OPTION_WHOLE_LINES);
 
     __builtin_cpu_init();
-    const int traits = traits_of_cpu();
-    const bool whole =
-        wanted == COLLX_TRISTATE_AUTO ? traits & IS_ZEN5 : wanted == COLLX_TRISTATE_ON;
+    const bool whole = wanted == COLLX_TRISTATE_AUTO ? is_zen5() : wanted == COLLX_TRISTATE_ON;
     struct collx_copy_ways ways = all[collx_reduce_version()][whole];
 
     /* A Zen 4 gains by it, an Emerald Rapids loses.  A Zen 3 gains from 1 KiB on; a Bcast of 256
