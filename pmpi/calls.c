@@ -90,6 +90,12 @@ void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned 
     comm->slot[kind] = (struct collx_slot){.run = run[kind], .state = (void *)(uintptr_t)reason};
 }
 
+void collx_calls_all_to_mpi(struct collx_comm *comm, unsigned reason)
+{
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        collx_calls_to_mpi(comm, (enum collx_kind)kind, reason);
+}
+
 bool collx_error_is_refusal(int error)
 {
     int class = MPI_SUCCESS;

@@ -5,8 +5,10 @@
 #include "pmpi/comm.h"
 #include "pmpi/pmpi.h"
 
-/* All further calls go to the MPI library, for `reason` (enum collx_reason). */
+/* All further calls go to the MPI library, for `reason` (enum collx_reason): those of one kind, or
+ * all. */
 void collx_calls_to_mpi(struct collx_comm *comm, enum collx_kind kind, unsigned reason);
+void collx_calls_all_to_mpi(struct collx_comm *comm, unsigned reason);
 
 /* Hand the call to the MPI library; returns its error code. */
 static inline int collx_call_mpi(enum collx_kind kind, const struct collx_call *call)

@@ -207,8 +207,7 @@ static int run(struct collx_slot *slot, struct collx_call *call)
     }
     if (same)
         return unchecked->run(unchecked, call);
-    for (int each = 0; each < COLLX_ROUTED; each++)
-        collx_calls_to_mpi(comm, (enum collx_kind)each, COLLX_REASON_SETUP_FAILED);
+    collx_calls_all_to_mpi(comm, COLLX_REASON_SETUP_FAILED);
     return slot->run(slot, call);
 }
 

@@ -69,8 +69,7 @@ static int free_by_mpi(enum collx_entry entry, void *object, struct going what)
 
 void collx_comm_retire(struct collx_comm *state)
 {
-    for (int kind = 0; kind < COLLX_ROUTED; kind++)
-        collx_calls_to_mpi(state, (enum collx_kind)kind, COLLX_REASON_WARMUP);
+    collx_calls_all_to_mpi(state, COLLX_REASON_WARMUP);
     collx_comm_teardown(state);
 }
 

@@ -259,15 +259,14 @@ static struct collx_setup *setup_create(struct collx_comm *comm)
 /* 6.  `error`: nothing comes of it. */
 static void fill_slots(struct collx_comm *comm, int error)
 {
-    for (int kind = 0; kind < COLLX_ROUTED; kind++) {
-        if (error)
-            collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_SETUP_FAILED);
-        else
-            collx_select_install(comm, (enum collx_kind)kind);
-    }
-    if (error)
+    if (error) {
+        collx_calls_all_to_mpi(comm, COLLX_REASON_SETUP_FAILED);
         collx_setup_report_failed(comm, "could not agree on their routes. Most likely one of them "
                                         "has no memory left, or no communicator");
+        return;
+    }
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        collx_select_install(comm, (enum collx_kind)kind);
 }
 
 /* After 2 to 5, with the result of those. */

@@ -377,8 +377,7 @@ void collx_warmup_begin(struct collx_comm *comm)
     };
 
     if (comm->inter) {
-        for (int kind = 0; kind < COLLX_ROUTED; kind++)
-            collx_calls_to_mpi(comm, (enum collx_kind)kind, COLLX_REASON_INTERCOMM);
+        collx_calls_all_to_mpi(comm, COLLX_REASON_INTERCOMM);
         return;
     }
     const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
