@@ -10,6 +10,7 @@
 #include "base/algorithm.h"
 #include "pmpi/pmpi.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 /* Routed calls until a communicator is set up, which takes as long as thousands of small calls of
@@ -35,6 +36,8 @@ enum {
     /* In a crowd with an MPI library that lets no other rank have the CPU while it waits: calls
      * take milliseconds there, as long as a setup.  Agreed on when MPI_COMM_WORLD comes up. */
     COLLX_WARMUP_CROWD = 2,
+    /* In a job that shall survive the loss of ranks. */
+    COLLX_WARMUP_NEVER = INT_MAX,
 };
 
 /* An algorithm at work on a communicator. */

@@ -24,5 +24,6 @@ int collx_pmpi_init(const struct collx_door *door, char *why, size_t size)
         (__typeof__(pmpi.Type_get_envelope_c))dlsym(door->mpi, "PMPI_Type_get_envelope_c");
     pmpi.Threadcomm_init =
         (__typeof__(pmpi.Threadcomm_init))dlsym(door->mpi, "MPIX_Threadcomm_init");
+    pmpi.survives = dlsym(door->mpi, "ompi_ftmpi_enabled");
     return 0;
 }

@@ -100,6 +100,9 @@ struct collx_pmpi {
                                int *);
     /* MPICH's from 4.2 on; NULL elsewhere. */
     int (*Threadcomm_init)(MPI_Comm, int, MPI_Comm *);
+    /* Open MPI's from 5.0 on; NULL elsewhere.  Its mpi.h has the attribute MPI_FT for that, which
+     * an adapter that was built with an earlier one does not know. */
+    const bool *survives;
 };
 
 extern struct collx_pmpi pmpi;

@@ -48,6 +48,7 @@
 #include "pmpi/setup_state.h"
 #include "pmpi/warmup.h"
 #include "pmpi/where.h"
+#include "pmpi/world.h"
 #include "trace/recorder.h"
 
 #include <errno.h>
@@ -65,8 +66,9 @@ struct hello {
     uint64_t own[2];
     uint64_t policy_size; /* from rank 0: bytes of the policy that it hands over; 0: the built-in */
 };
-/* In flags: somebody cannot take part; somebody wants all to compare what they call. */
-enum { HELLO_CANNOT = 1, HELLO_CHECKS = 2 };
+/* In flags: somebody cannot take part; somebody wants all to compare what they call; somebody's job
+ * shall survive the loss of ranks. */
+enum { HELLO_CANNOT = 1, HELLO_CHECKS = 2, HELLO_SURVIVES = 4 };
 enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 /* Ranks with another version of collx have to be told so, and make the same call then. */
 _Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS,
@@ -94,6 +96,8 @@ static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
     };
     if (collx_option_number(COLLX_OPTION_CHECK))
         hello->flags |= HELLO_CHECKS;
+    if (collx_world_survives())
+        hello->flags |= HELLO_SURVIVES;
     if (setup && comm->rank == 0)
         hello->policy_size = size_to_hand_over(setup->policy);
 
@@ -105,7 +109,9 @@ static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
                                         "all");
         return COLLX_EUNFIT;
     }
-    return hello->flags & HELLO_CANNOT ? COLLX_EUNFIT : 0;
+    if (hello->flags & HELLO_SURVIVES)
+        collx_setup_report_failed(comm, COLLX_WHY_SURVIVES);
+    return hello->flags & (HELLO_CANNOT | HELLO_SURVIVES) ? COLLX_EUNFIT : 0;
 }
 
 /* What may be another one on each rank is the same on all. */
@@ -357,8 +363,9 @@ void collx_comm_teardown(struct collx_comm *comm)
 
 uint64_t collx_setup_begin(void)
 {
-    /* Beside the calls: somebody has a session open; messages may be needed; somebody traces. */
-    enum { SESSIONS = 1u << 31, SENDS = 1u << 30, TRACES = 1u << 29 };
+    /* Beside the calls: somebody has a session open; messages may be needed; somebody traces; the
+     * job shall survive the loss of ranks. */
+    enum { SESSIONS = 1u << 31, SENDS = 1u << 30, TRACES = 1u << 29, SURVIVES = 1u << 28 };
     static struct collx_policy received; /* nobody may be left without it for want of memory */
     struct collx_comm world = {.comm = MPI_COMM_WORLD};
     const struct collx_policy *policy = NULL;
@@ -385,17 +392,24 @@ uint64_t collx_setup_begin(void)
     words[0] |= collx_sessions_any() ? SESSIONS : 0;
     words[0] |= collx_option_number(COLLX_OPTION_CHECK) ? SENDS : 0;
     words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;
+    words[0] |= collx_world_survives() ? SURVIVES : 0;
     if (collx_agree_any(&world, words, 3) || words[1] & words[2])
         return 0;
+    const bool survives = words[0] & SURVIVES;
+    if (survives) {
+        strcpy(world.label, "this job");
+        collx_setup_report_failed(&world, COLLX_WHY_SURVIVES);
+    }
     /* A session's communicator may have been used before this call on some ranks, and after it on
      * others: then it must not make a difference. */
     if (!(words[0] & SESSIONS)) {
         collx_agree_world_met();
-        collx_warmup_set((uint32_t)words[0] & ~(SENDS | TRACES));
+        collx_warmup_set(survives ? COLLX_WARMUP_NEVER
+                                  : (uint32_t)words[0] & ~(SENDS | TRACES | SURVIVES));
     }
     /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
     hand_over(&world, words[0] >> 32, &policy, &received);
-    if (words[0] & SENDS)
+    if (words[0] & SENDS && !survives)
         collx_messages_begin();
     if (!(words[0] & TRACES))
         return 0;

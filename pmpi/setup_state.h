@@ -87,6 +87,9 @@ void collx_setup_report_unshared(const struct collx_comm *comm, size_t size, uin
 
 /* Nothing was set up, as the ranks `what`.  The first reason is said, once. */
 void collx_setup_report_failed(const struct collx_comm *comm, const char *what);
+#define COLLX_WHY_SURVIVES                                                                         \
+    "shall survive the loss of others (mpirun --with-ft), of which they would not hear in "        \
+    "collx's collectives"
 
 /* What the policy demands and nothing can do is not done in silence. */
 void collx_setup_report_unordered(const struct collx_comm *comm, const struct collx_setup *setup);

@@ -381,6 +381,10 @@ void collx_warmup_begin(struct collx_comm *comm)
         return;
     }
     const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
+    if (!usual && warm_up == COLLX_WARMUP_NEVER) {
+        collx_calls_all_to_mpi(comm, COLLX_REASON_SETUP_FAILED);
+        return;
+    }
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;
     comm->meet_at = comm->due_at < COLLX_WARMUP_EARLY ? comm->due_at : COLLX_WARMUP_EARLY;
     for (int kind = 0; kind < COLLX_ROUTED; kind++)

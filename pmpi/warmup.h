@@ -16,8 +16,8 @@ void collx_warmup_settle(struct collx_comm *comm);
 void collx_warmup_forget(MPI_Comm comm);
 
 /* After how many calls a communicator is set up at the latest, if all its ranks are of this job; 0:
- * before its first one; COLLX_WARMUP_CALLS: as others are, by the number of its ranks.  All ranks
- * of the job say the same, before they make calls. */
+ * before its first one; COLLX_WARMUP_CALLS: as others are, by the number of its ranks;
+ * COLLX_WARMUP_NEVER: none is.  All ranks of the job say the same, before they make calls. */
 void collx_warmup_set(uint64_t calls);
 
 #endif

@@ -41,6 +41,11 @@ void collx_world_keep(void)
         atomic_store_explicit(&has_world, true, memory_order_release);
 }
 
+bool collx_world_survives(void)
+{
+    return pmpi.survives && *pmpi.survives;
+}
+
 bool collx_world_has_one_thread(void)
 {
     return atomic_load_explicit(&level, memory_order_relaxed) <= MPI_THREAD_FUNNELED;

@@ -21,6 +21,11 @@ int collx_world_rank(const struct collx_comm *comm);
  * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size]. */
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
+/* This job shall go on when it loses ranks (ULFM: mpirun --with-ft), and says so once MPI is up.
+ * Who waits for one in our collectives would not hear of it, nor that somebody has revoked the
+ * communicator. */
+bool collx_world_survives(void);
+
 /* All that this process calls follows from its program alone: it has said that no more than one
  * thread will call MPI.  What threads have called before each other may be another way round in the
  * next run. */

@@ -9,8 +9,8 @@ import re
 import shutil
 
 from job import Failure, Report, Skip, check, main, run
-from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts, routes,
-                     said_once, simple, spoke)
+from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts,
+                     routes, said_once, simple, spoke, weather)
 
 
 def shared_memory():
@@ -33,6 +33,35 @@ def killed(folder):
     # 100 rounds of three calls on each rank; the last barriers never ended.
     ended = sum(calls.values())
     check(ended >= 300 * RANKS, f"only {ended} events of {300 * RANKS} are in the trace")
+
+
+def survives(case, env=None, rule=None, words=()):
+    """Who waits in collx would not hear that a rank is lost."""
+    def run_case(folder):
+        # Open MPI 5 has what the library in front has, and sets it by itself.
+        given = {"LD_PRELOAD": in_front("survives"), "OMPI_MCA_mpi_ft_enable": 1, **(env or {})}
+        if rule:
+            given["COLLX_POLICY"] = policy_of(folder, rule)
+        result, calls = routes(folder, given, case, with_collx=False)
+        said_once(good(result), "shall survive the loss of others", "stay with the MPI library", *words)
+        check(len(spoke(result)) == 1, result.err)
+        check(set(calls) == {("pmpi", "setup failed"), ("pmpi", "warm-up")}, f"{calls}")
+
+    return run_case
+
+
+def loses_a_rank(folder):
+    def one(env):
+        launch, *words = mpi.command(RANKS, [weather, "loses-a-rank"], env)
+        return run([launch, "--with-ft", "ulfm", *words], timeout=60)
+
+    if one({}).code:
+        raise Skip("this MPI library does not survive the loss of ranks, without collx either")
+    for env in {}, {"COLLX_AT_ONCE": "on"}, {"COLLX_TRACE": folder / "trace"}:
+        said_once(good(one({"LD_PRELOAD": collx, **env})), "shall survive the loss of others")
+    calls = Report(build, folder / "trace").per_rank()
+    # Of the one that is lost what it has written down; of the others also 616 calls that went well.
+    check(min(calls) > 500 and max(calls) > 1200, f"{calls}")
 
 
 def aborts(folder):
@@ -496,6 +525,14 @@ def begins_again(folder):
 
 main([
     ("a rank is killed in a barrier", killed),
+    ("a job that shall survive the loss of ranks", survives("plain")),
+    ("a job that shall survive the loss of ranks, at once and compared",
+     survives("plain", {"COLLX_AT_ONCE": "on", "COLLX_CHECK": "on"})),
+    ("a job that shall survive the loss of ranks, although an order is demanded",
+     survives("plain", rule="{use: [shm, pmpi], order: rank}",
+              words=["although the policy demands order: rank"])),
+    ("sessions that shall survive the loss of ranks", survives("sessions")),
+    ("a job that survives the loss of a rank", loses_a_rank),
     ("MPI_Abort", aborts),
     ("a call before MPI_Init", own_error("before-init", {
         "openmpi": "was called before MPI_INIT", "mpich": "before initializing"}[mpi_name])),

@@ -448,8 +448,49 @@ static void threads_as_ranks(void)
     finish();
 }
 
+/* Not before they have had many calls, which all went well. */
+static void use_until_one_is_lost(MPI_Comm comm)
+{
+    const int count = 200;
+    int error = MPI_SUCCESS, class;
+
+    rounds(comm, count);
+    if (rank == size - 1)
+        kill_myself(0);
+    for (int i = 0; i < count && !error; i++)
+        error = MPI_Barrier(comm);
+    CHECK(error);
+    MPI_Error_class(error, &class);
+    CHECK(class != MPI_ERR_COMM && class != MPI_ERR_OTHER);
+}
+
+/* The last rank dies, and the others, of which one may wait for it and the other for that one, go
+ * on without it: with functions that Open MPI has from 5.0 on, under mpirun --with-ft. */
+static void loses_a_rank(void)
+{
+    int (*revoke)(MPI_Comm) = (int (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "MPIX_Comm_revoke");
+    int (*shrink)(MPI_Comm, MPI_Comm *) =
+        (int (*)(MPI_Comm, MPI_Comm *))dlsym(RTLD_DEFAULT, "MPIX_Comm_shrink");
+    MPI_Comm all, rest;
+    int left;
+
+    start();
+    CHECK(revoke && shrink);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    use_until_one_is_lost(all);
+    CHECK(!revoke(all) && !shrink(all, &rest));
+    MPI_Comm_size(rest, &left);
+    CHECK(left == size - 1);
+    rounds(rest, 200);
+    MPI_Comm_free(&rest);
+    MPI_Comm_free(&all);
+    finish();
+}
+
 const struct weather weather_processes[] = {
     {"killed", killed},
+    {"loses-a-rank", loses_a_rank},
     {"forks", forks},
     {"exec", exec_away},
     {"threads", threads},
