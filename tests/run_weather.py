@@ -252,14 +252,15 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
-def where_the_library_can(name, **options):
-    """What not every release of the MPI libraries gets right by itself."""
+def where_the_library_can(name, plain_runs=1, **options):
+    """What not every release of the MPI libraries gets right by itself, or not in each of some runs."""
     def one(folder):
         try:
             simple(name, **options)(folder)
         except Failure:
-            if job(name, with_collx=False, ranks=options.get("ranks", RANKS)).code:
-                raise Skip("this MPI library gets it wrong, without collx either")
+            for _ in range(plain_runs):
+                if job(name, with_collx=False, ranks=options.get("ranks", RANKS)).code:
+                    raise Skip("this MPI library gets it wrong, without collx either")
             raise
 
     return one
@@ -614,9 +615,9 @@ main([
      simple("session-asks-meanwhile")),
     ("a session's communicator is used on one rank when MPI_COMM_WORLD has gone",
      simple("session-used-in-turns", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
-    # MPICH 4.2.1 stops, of a message that does not fit.
+    # MPICH 4.2.1 stops 5 times of 6, of a message that does not fit.
     ("rank 0 alone has a session when MPI_COMM_WORLD comes up",
-     where_the_library_can("session-of-one", env={"COLLX_AT_ONCE": "on"})),
+     where_the_library_can("session-of-one", plain_runs=5, env={"COLLX_AT_ONCE": "on"})),
     ("an error handler is set while a communicator is set up", handler_meanwhile),
     # Where a copy has the handler that MPI_COMM_WORLD had when it was made, it ends the program.
     ("a copy has the error handler that MPI_COMM_WORLD has now",
