@@ -37,6 +37,7 @@
     X(Comm_set_name)                                                                               \
     X(Comm_size)                                                                                   \
     X(Comm_split)                                                                                  \
+    X(Comm_split_type)                                                                             \
     X(Comm_test_inter)                                                                             \
     X(Dist_graph_neighbors_count)                                                                  \
     X(Errhandler_free)                                                                             \

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Windows of this process.  The lock is never held across a call into MPI. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,10 +38,22 @@ static void drop(const struct collx_net *net)
     pthread_mutex_unlock(&lock);
 }
 
+/* Open MPI 4 looks no further when its first choice has no network for it.  And windows that
+ * several processes of a node have share memory there whose name has the number of their
+ * communicator, which another one has as well if none of its processes are the same: made at the
+ * same time, both get the same memory (open-mpi/ompi#9492). */
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+#define OVER_TCP " (over TCP it needs mpirun --mca osc pt2pt)"
+#define COLLX_WINDOWS_IN_TURN
+#else
+#define OVER_TCP ""
+#endif
+
 /* What each rank says after a step; all are combined by bitwise or. */
 struct told {
     uint64_t none;   /* a leader has not got what this step was for */
     uint64_t failed; /* or cannot use it */
+    uint64_t later;  /* or has to wait for others with it: all make this step again */
     uint64_t id;     /* from the first leader */
 };
 enum { TOLD_WORDS = sizeof(struct told) / sizeof(uint64_t) };
@@ -53,6 +66,8 @@ struct opening {
     int count;
     size_t bytes;
     struct collx_net *net; /* NULL: this rank is no leader, or has no memory */
+    bool speaks;           /* for the leaders on its node, of which there are several */
+    int turn;              /* a descriptor, while it is theirs on that node; else negative */
     char *why;
     size_t why_size;
 };
@@ -125,6 +140,49 @@ static void gather_leaders(struct opening *opening, struct told *told)
     told->none = error != 0;
 }
 
+#ifdef COLLX_WINDOWS_IN_TURN
+/* By what MPI takes for a node. */
+static void find_speaker(struct opening *opening, struct told *told)
+{
+    MPI_Comm here;
+    int rank, ranks;
+    int error =
+        pmpi.Comm_split_type(opening->net->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+
+    told->none = error != 0;
+    if (error) {
+        explain(opening, "MPI_Comm_split_type", error);
+        return;
+    }
+    pmpi.Comm_rank(here, &rank);
+    pmpi.Comm_size(here, &ranks);
+    pmpi.Comm_free(&here);
+    opening->speaks = rank == 0 && ranks > 1;
+}
+
+/* One of collx's windows at a time is made on a node.  Who held one node's turn and waited for
+ * another's could wait for ever: it is all of them, or none. */
+static void take_turn(struct opening *opening, struct told *told)
+{
+    told->later = opening->speaks && !collx_job_first_here("window", &opening->turn);
+}
+#endif
+
+static void end_turn(struct opening *opening)
+{
+    if (opening->turn >= 0)
+        close(opening->turn);
+    opening->turn = -1;
+}
+
+/* For times that are not the same for two who are in each other's way. */
+static void give_way(struct opening *opening)
+{
+    end_turn(opening);
+    if (opening->speaks)
+        usleep((useconds_t)(collx_job_unique() % 1000));
+}
+
 /* Whether loads of this process see what others put, without a call. */
 static bool is_unified(MPI_Win win)
 {
@@ -151,13 +209,6 @@ static void lock_window(struct opening *opening)
         explain(opening, "MPI_Win_lock_all", error);
     net->locked = !error;
 }
-
-/* Open MPI 4 looks no further when its first choice has no network for it. */
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-#define OVER_TCP " (over TCP it needs mpirun --mca osc pt2pt)"
-#else
-#define OVER_TCP ""
-#endif
 
 static void make_window(struct opening *opening, struct told *told)
 {
@@ -256,16 +307,28 @@ int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_
                    struct collx_seg_caps *caps, char *why, size_t size)
 {
     static void (*const steps[])(struct opening *, struct told *) = {
-        begin, gather_leaders, make_window, send_probe, take_probe,
+        begin,        gather_leaders,
+#ifdef COLLX_WINDOWS_IN_TURN
+        find_speaker, take_turn,
+#endif
+        make_window,  send_probe,     take_probe,
     };
     const int keep = errno;
-    struct opening opening = {comm, leaders, count, bytes, NULL, why, size};
+    struct opening opening = {
+        .comm = comm,
+        .leaders = leaders,
+        .count = count,
+        .bytes = bytes,
+        .turn = -1,
+        .why = why,
+        .why_size = size,
+    };
     struct told told = {0};
     uint64_t id = 0;
     int error = 0;
 
     snprintf(why, size, "another rank cannot make a window");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i += !told.later) {
         told = (struct told){0};
         if (i == 0 || opening.net)
             steps[i](&opening, &told);
@@ -273,7 +336,10 @@ int collx_rma_open(struct collx_comm *comm, const int *leaders, int count, size_
         id |= told.id;
         if (error || told.none || told.failed)
             break;
+        if (told.later)
+            give_way(&opening);
     }
+    end_turn(&opening);
     *caps = collx_rma_caps;
     if (opening.net) {
         opening.net->older = comm->rma;

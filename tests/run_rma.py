@@ -33,6 +33,10 @@ def alone(folder):
     good(1, "rules")
 
 
+def apart(folder):
+    good(6, "apart", 50 if mpi_name == "openmpi" else 5)
+
+
 def not_all(folder):
     good(4, "lost")
 
@@ -54,6 +58,7 @@ main([
     (f"{mpi_name}: the rules", rules),
     (f"{mpi_name}: more ranks than cores", more_ranks_than_cores),
     (f"{mpi_name}: alone", alone),
+    (f"{mpi_name}: several at the same time", apart),
     (f"{mpi_name}: a rank cannot use its window", not_all),
     (f"{mpi_name}: a rank has no window", one_without),
     (f"{mpi_name}: no windows at all", none),

@@ -1,8 +1,8 @@
 /* The rules of hw/segment.h with MPI's windows, between ranks wherever they are.
  *
- * usage: rma CASE [ROUNDS]: "rules", what is promised; "refused", windows cannot be made here;
- * "lost", a rank cannot use its window, and "lost-window", a rank has none.  Prints "good" at its
- * end. */
+ * usage: rma CASE [ROUNDS]: "rules", what is promised; "apart", some make windows while others make
+ * theirs; "refused", windows cannot be made here; "lost", a rank cannot use its window, and
+ * "lost-window", a rank has none.  Prints "good" at its end. */
 #include "tests/end_well.h"
 #include "tests/programs/check.h"
 
@@ -20,7 +20,8 @@ enum { LINES = 64, LONG = 300000, WHY = 512 };
 
 static const struct collx_seg_ops *const ops = &collx_segment_rma;
 
-static int rank, size; /* in MPI_COMM_WORLD */
+static MPI_Comm everybody = MPI_COMM_WORLD;
+static int rank, size; /* in `everybody` */
 static uint32_t rounds = 300;
 
 /* A segment of this rank, and those of all ranks in the group. */
@@ -41,7 +42,7 @@ static struct collx_comm *new_comm(void)
 {
     MPI_Comm comm;
 
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_dup(everybody, &comm);
     struct collx_comm *state = collx_comm_add(comm);
     state->routes.team = calloc(1, sizeof *state->routes.team);
     state->routes.team->name = state->label;
@@ -332,6 +333,24 @@ static void try_losses(void)
     try_groups();
 }
 
+static void find_rank(void)
+{
+    MPI_Comm_rank(everybody, &rank);
+    MPI_Comm_size(everybody, &size);
+}
+
+/* Each three ranks for themselves.  What they have got of the MPI library has the same numbers. */
+static void try_apart(void)
+{
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 3, rank, &everybody);
+    find_rank();
+    for (uint32_t i = 0; i < rounds; i++)
+        try_data(124, 3);
+    MPI_Comm_free(&everybody);
+    everybody = MPI_COMM_WORLD;
+    find_rank();
+}
+
 static void try_rules(void)
 {
     try_barriers();
@@ -366,8 +385,7 @@ int main(int argc, char **argv)
     COLLX_PMPI_FUNCTIONS(X)
 #undef X
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    find_rank();
     CHECK(argc >= 2 && size <= 32);
     if (argc > 2)
         rounds = (uint32_t)atoi(argv[2]);
@@ -376,6 +394,8 @@ int main(int argc, char **argv)
         return 1;
     if (!strcmp(argv[1], "rules"))
         try_rules();
+    else if (!strcmp(argv[1], "apart"))
+        try_apart();
     else if (!strcmp(argv[1], "lost"))
         try_losses();
     else if (!strcmp(argv[1], "lost-window"))
