@@ -25,8 +25,9 @@ enum {
     POLLS_A_RANK = 64,
     /* Polls between two looks whether that is still so, which disturb those who come. */
     LOOK_EVERY = 32,
-    /* Otherwise a yield costs nobody anything, and a sleep costs whoever is waited for nothing but
-     * us 150 us more than it should: so not before that is a two hundredth of the wait. */
+    /* Who has a CPU never sleeps: others may get at this rank's memory, or take its long messages,
+     * through MPI, which has to be called for each of their steps.  After this time of waiting it
+     * does nothing else. */
     YIELD_US = 30000,
     /* Sleeping ends after this, woken or not, so that MPI keeps going. */
     SLEEP_US = 100,
@@ -206,14 +207,14 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
     uint64_t begin = 0;
-    bool sleepy = false;
+    bool long_since = false;
     int keep = errno;
     int next = 0;
 
     for (unsigned round = 1; !reached(wait, value, &next); round++) {
         if (wait->meanwhile)
             wait->meanwhile(wait->with);
-        if (round % PROGRESS_EVERY == 0 || sleepy) {
+        if (round % PROGRESS_EVERY == 0 || long_since) {
             team->ops->progress(team->ctx);
             if (reached(wait, value, &next))
                 break;
@@ -221,14 +222,14 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
             uint64_t now = collx_clock_ns();
             begin = begin ? begin : now;
             uint64_t waited = now - begin;
-            sleepy = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
+            long_since = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
             if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms)
                 report(team, wait, value, waited);
         }
-        if (!sleepy) {
+        if (!team->crowded || !long_since) {
             if (!poll_elsewhere(team, wait, value, &next))
                 sched_yield();
-        } else if (team->crowded && !wait->reached) {
+        } else if (!wait->reached) {
             sleep_until_posted(collx_wait_flag(wait, next), value);
         } else {
             nanosleep(&(struct timespec){.tv_nsec = SLEEP_US * 1000}, NULL);

@@ -1,4 +1,4 @@
-/* When a rank of a crowd leaves its CPU to others: at once, if they may be waited for. */
+/* When a rank leaves its CPU to others: in a crowd at once, if they may be waited for. */
 #include "tests/team.h"
 
 extern "C" {
@@ -143,6 +143,14 @@ TEST_F(Waiting, YieldsWhereNobodyTells)
 {
     team.seen = nullptr;
     EXPECT_LT(looks(here, here + 1, here + 1, 0b1100), FEW);
+}
+
+/* Who has a CPU is there for whoever needs MPI of it. */
+TEST_F(Waiting, SleepsInACrowdAlone)
+{
+    EXPECT_GT(wait_sleeps(&team, 100), 0);
+    team.crowded = false;
+    EXPECT_EQ(wait_sleeps(&team, 100), 0);
 }
 
 /* Who waits for one alone says who that is, whichever rank it has. */

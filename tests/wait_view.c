@@ -1,12 +1,14 @@
 #include "tests/wait_view.h"
 
 #include "algorithms/wait.h"
+#include "base/clock.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static _Thread_local int yields;
+static _Thread_local int yields, sleeps;
 
 /* The C library's, counted. */
 int sched_yield(void)
@@ -15,11 +17,18 @@ int sched_yield(void)
     return (int)syscall(SYS_sched_yield);
 }
 
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    sleeps++;
+    return (int)syscall(SYS_nanosleep, time, left);
+}
+
 struct looks {
     int count; /* before the first yield */
     int come;  /* 0: at the first yield */
     unsigned missing, behind;
     const int *after; /* [3]; NULL: nobody knows */
+    uint64_t until;   /* by the clock; 0: it is not asked */
 };
 
 static bool reached(const void *with, int i, uint64_t value)
@@ -27,6 +36,8 @@ static bool reached(const void *with, int i, uint64_t value)
     struct looks *looks = (struct looks *)(uintptr_t)with;
 
     (void)i, (void)value;
+    if (looks->until)
+        return collx_clock_ns() >= looks->until;
     looks->count += !yields;
     return looks->come ? looks->count >= looks->come : yields > 0;
 }
@@ -54,7 +65,7 @@ static int after(const void *with, int i)
 
 static void wait_for(struct collx_team *team, struct looks *looks, bool relayed)
 {
-    yields = 0;
+    yields = sleeps = 0;
     collx_wait_long(team,
                     &(struct collx_wait){.count = 1,
                                          .what = "Test",
@@ -82,4 +93,12 @@ int wait_yields(struct collx_team *team, unsigned missing, int come)
 
     wait_for(team, &looks, false);
     return yields;
+}
+
+int wait_sleeps(struct collx_team *team, int ms)
+{
+    struct looks looks = {.until = collx_clock_ns() + (uint64_t)ms * 1000000};
+
+    wait_for(team, &looks, false);
+    return sleeps;
 }

@@ -1,4 +1,4 @@
-/* A rank of a crowd that waits, for C++. */
+/* A rank that waits, for C++. */
 #ifndef COLLX_TESTS_WAIT_VIEW_H
 #define COLLX_TESTS_WAIT_VIEW_H
 
@@ -12,5 +12,8 @@ int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, const
 
 /* How often it yields, where that has come at the look of this number. */
 int wait_yields(struct collx_team *team, unsigned missing, int come);
+
+/* How often it sleeps, where that comes after so many milliseconds. */
+int wait_sleeps(struct collx_team *team, int ms);
 
 #endif
