@@ -67,6 +67,9 @@ struct collx_call {
     size_t bytes;            /* size of the type signature, equal on all ranks */
     size_t elem_bytes;       /* size of one datatype element; bytes == count * elem_bytes */
     collx_reduce_fn *reduce; /* kernel for this op and type, or NULL: use collx_lender_ops.reduce */
+    /* The operation may count on getting all elements at once: whoever cannot give it that does not
+     * take the call. */
+    bool whole;
 };
 
 /* What a communicator does for one collective.  run() carries the call out and returns the MPI

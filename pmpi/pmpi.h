@@ -60,6 +60,7 @@
     X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
     X(Isend)                                                                                       \
+    X(Op_commutative)                                                                              \
     X(Op_free)                                                                                     \
     X(Pack)                                                                                        \
     X(Pack_size)                                                                                   \

@@ -142,6 +142,30 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
     return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
 }
 
+/* MPI allows to call an operation of the program's own for some of the elements at a time.  But
+ * MPICH never does, nor does Open MPI of fewer bytes than these, or if the operation does not
+ * commute: so there are programs whose operations do not look how many they get. */
+static __attribute__((noinline)) bool mpi_gives_whole(const struct collx_call *call)
+{
+#ifdef MPICH
+    (void)call;
+    return true;
+#else
+    enum { PARTS_FROM = 8192 };
+    int commutes = 0;
+
+    return call->bytes < PARTS_FROM ||
+           (!pmpi.Op_commutative((MPI_Op)call->op, &commutes) && !commutes);
+#endif
+}
+
+/* What is asked for in rank order nobody else does. */
+static inline bool is_whole(const struct option *option, const struct collx_call *call)
+{
+    return call->op_kind == COLLX_OP_USER && call->count > 1 && call->bytes &&
+           !option->rank_order && mpi_gives_whole(call);
+}
+
 static inline int choose(struct collx_selection *selection, enum collx_kind kind,
                          struct collx_call *call, enum handles handles)
 {
@@ -152,6 +176,7 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
         option++;
     if (!option->routes)
         return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
+    call->whole = is_whole(option, call);
     if (!is_taken(option->route, call))
         return run_otherwise(selection, option, kind, call, handles);
     if (handles == LASTING)
@@ -183,6 +208,7 @@ static inline bool recall(const struct collx_selection *selection, struct collx_
     call->elem_bytes = last->elem_bytes;
     call->op_kind = last->op_kind;
     call->reduce = last->reduce;
+    call->whole = false;
     return true;
 }
 

@@ -33,8 +33,11 @@ int reduce(void *, const collx_call *call, const void *in, void *inout, int64_t 
     if ((reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(inout)) % sizeof(Affine))
         return 77;
     reductions++;
-    for (size_t i = 0; i < static_cast<size_t>(count) * call->elem_bytes / sizeof(Affine); i++)
+    for (size_t i = 0; i < static_cast<size_t>(count) * call->elem_bytes / sizeof(Affine); i++) {
         right[i] = after(left[i], right[i]);
+        if (call->op_kind == COLLX_OP_USER)
+            const_cast<Affine *>(left)[i] = {-1, -1};
+    }
     return 0;
 }
 
@@ -86,6 +89,8 @@ struct Combining {
     bool contiguous;
     int result; /* whose operand it is to replace; -1: nobody's */
     int askew;  /* bytes that operands and the result are off their alignment, by bits */
+    collx_op op = COLLX_OP_NONE;
+    bool whole = false;
 };
 
 collx_lender_ops ops_of_tests()
@@ -108,6 +113,8 @@ void check(const Combining &c)
     collx_call call = {};
     call.elem_bytes = c.elem_bytes;
     call.contiguous = c.contiguous;
+    call.op_kind = c.op;
+    call.whole = c.whole;
     const size_t bytes = c.count * c.elem_bytes, each = bytes / sizeof(Affine);
     std::vector<std::vector<Affine>> room(static_cast<size_t>(c.ranks) + 1,
                                           std::vector<Affine>(each + 1));
@@ -125,11 +132,18 @@ void check(const Combining &c)
         turn(&call, own.data(), from.back(), static_cast<int64_t>(c.count));
     }
     unsigned char *result = place(c.result < 0 ? c.ranks : c.result);
+    const std::vector<std::vector<Affine>> before = room;
     ASSERT_EQ(
         collx_combine(&team, &call, from.data(), nullptr, static_cast<int64_t>(c.count), result),
         0);
     std::vector<Affine> got(each);
     turn(&call, result, got.data(), static_cast<int64_t>(c.count));
+    for (size_t i = 0; i < before.size(); i++) {
+        if (static_cast<int>(i) == (c.result < 0 ? c.ranks : c.result))
+            continue;
+        ASSERT_EQ(memcmp(room[i].data(), before[i].data(), (each + 1) * sizeof(Affine)), 0)
+            << "what rank " << i << " contributes has been written to";
+    }
     for (size_t i = 0; i < each; i++) {
         Affine want = operand(0, i);
         for (int rank = 1; rank < c.ranks; rank++)
@@ -170,6 +184,20 @@ TEST(Combine, TakesFewCalls)
     reductions = 0;
     check({3, 16, 100, true, -1, 0});
     EXPECT_EQ(reductions, 2);
+}
+
+/* One of the program's own may write into both operands, and count on getting all elements. */
+TEST(Combine, GivesCopiesToAnOperationThatItDoesNotKnow)
+{
+    for (int ranks = 2; ranks <= 4; ranks++)
+        for (size_t count : {1, 20, 5000})
+            for (bool contiguous : {false, true})
+                for (int result = -1; result < (contiguous ? ranks : 1); result++) {
+                    reductions = 0;
+                    check({ranks, 16, count, contiguous, result, 0, COLLX_OP_USER, true});
+                    EXPECT_EQ(reductions, ranks - 1);
+                    check({ranks, 16, count, contiguous, result, 0, COLLX_OP_USER});
+                }
 }
 
 TEST(Combine, SaysThatThereIsNoMemory)

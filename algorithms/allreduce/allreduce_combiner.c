@@ -143,6 +143,12 @@ int64_t collx_combiner_chunk(const struct collx_combiner *combiner, const struct
     return count ? (int64_t)count : 1;
 }
 
+bool collx_combiner_gives_whole(const struct collx_combiner *combiner,
+                                const struct collx_call *call)
+{
+    return is_small(combiner, call) && collx_combiner_chunk(combiner, call) >= call->count;
+}
+
 static void add_message(struct collx_combiner *combiner, int *count, int node, bool sends,
                         void *data, size_t bytes)
 {

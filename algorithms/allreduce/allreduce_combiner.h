@@ -46,6 +46,10 @@ void collx_combiner_finish(struct collx_combiner *combiner);
 /* Elements of a chunk of such a call, at most. */
 int64_t collx_combiner_chunk(const struct collx_combiner *combiner, const struct collx_call *call);
 
+/* Whether the operation of such a call gets all its elements at once. */
+bool collx_combiner_gives_whole(const struct collx_combiner *combiner,
+                                const struct collx_call *call);
+
 /* Collective over leaders.  0 or an MPI error. */
 int collx_combiner_combine(struct collx_combiner *combiner,
                            const struct collx_contribution *contribution);

@@ -122,6 +122,7 @@ bool collx_allreduce_nodes_takes(const void *state, const struct collx_call *cal
     const struct collx_combiner *combiner = &allreduce->combiner;
 
     return call->elem_bytes <= COLLX_ALLREDUCE_ELEMENT &&
+           (!call->whole || collx_combiner_gives_whole(combiner, call)) &&
            (!combiner->reduction.tree ||
             call->bytes <= COLLX_REDUCTION_TREE / (size_t)combiner->team->size);
 }

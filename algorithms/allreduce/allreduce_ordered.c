@@ -176,8 +176,10 @@ static int run_alone(struct collx_slot *slot, struct collx_call *call)
 
 static bool collx_allreduce_ordered_takes(const void *state, const struct collx_call *call)
 {
-    (void)state;
-    return call->elem_bytes <= ELEMENT_MAX;
+    const struct ordered *ordered = state;
+
+    return call->elem_bytes <= ELEMENT_MAX &&
+           (!call->whole || call->bytes <= SHORT_BYTES / (size_t)ordered->team->size);
 }
 
 static void collx_allreduce_ordered_detach(void *state)

@@ -201,8 +201,9 @@ static int run_large(struct allreduce *state, struct collx_call *call)
 static inline __attribute__((always_inline)) int run(struct allreduce *state,
                                                      struct collx_call *call, bool in_groups)
 {
-    if (__builtin_expect(call->bytes > (call->reduce ? state->small_bytes : state->slow_bytes),
-                         0) &&
+    const bool is_slow = !call->reduce && !call->whole;
+
+    if (__builtin_expect(call->bytes > (is_slow ? state->slow_bytes : state->small_bytes), 0) &&
         !is_one(state, call))
         return run_large(state, call);
     if (!in_groups && collx_numbered_suits(state->team, call->bytes) && !state->shares.swapped)
@@ -281,8 +282,10 @@ static void collx_allreduce_shm_place(const struct collx_team *team, const struc
 
 static bool collx_allreduce_shm_takes(const void *state, const struct collx_call *call)
 {
-    (void)state;
-    return call->elem_bytes <= COLLX_ALLREDUCE_ELEMENT;
+    const struct allreduce *allreduce = state;
+
+    return call->elem_bytes <= COLLX_ALLREDUCE_ELEMENT &&
+           (!call->whole || call->bytes <= allreduce->small_bytes || allreduce->team->size == 1);
 }
 
 static void collx_allreduce_shm_detach(void *state)

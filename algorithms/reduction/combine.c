@@ -23,6 +23,13 @@ static bool is_aligned(const struct collx_call *call, const void *at)
     return !((uintptr_t)at & ((lowest < ALIGNED ? lowest : ALIGNED) - 1));
 }
 
+/* An operation of the program's own may write into its left operand, too: the MPI libraries give it
+ * copies.  What lies elsewhere others read, or is what the program sends. */
+static bool spoils_left(const struct collx_call *call)
+{
+    return call->op_kind == COLLX_OP_USER;
+}
+
 /* By MPI's own reduction, of elements that are packed as MPI has them.  It puts the result where
  * the right operand is: that is copied, to where the result belongs if it is the last one. */
 static int combine_block(struct collx_team *team, struct collx_call *call,
@@ -33,7 +40,7 @@ static int combine_block(struct collx_team *team, struct collx_call *call,
     const unsigned char *left = from[0] + at;
     int error = 0;
 
-    if (!is_aligned(call, left))
+    if (spoils_left(call) || !is_aligned(call, left))
         left = memcpy(room[0], left, bytes);
     for (int rank = 1; rank < team->size && !error; rank++) {
         const bool last = rank == team->size - 1 && left != result && is_aligned(call, result);
@@ -76,7 +83,7 @@ static int combine_unpacked(struct collx_team *team, struct collx_call *call,
                             unsigned char *result, char *const *room)
 {
     const struct collx_lender_ops *ops = team->ops;
-    const char *left = team->rank == 0 ? own : NULL;
+    const char *left = team->rank == 0 && !spoils_left(call) ? own : NULL;
     int error = 0;
 
     for (int rank = left ? 1 : 0; rank < team->size && !error; rank++) {
@@ -95,12 +102,12 @@ static int combine_packed(struct collx_team *team, struct collx_call *call,
                           unsigned char *const *from, int64_t count, unsigned char *result)
 {
     _Alignas(COLLX_LINE) char small[2][SMALL];
-    const size_t all = (size_t)count * call->elem_bytes;
-    char *large = all > SMALL ? malloc(2 * BLOCK) : NULL;
-    char *const room[2] = {large ? large : small[0], large ? large + BLOCK : small[1]};
-    const int64_t most = (int64_t)((large ? BLOCK : SMALL) / call->elem_bytes);
+    const size_t all = (size_t)count * call->elem_bytes, block = call->whole ? all : BLOCK;
+    char *large = all > SMALL ? malloc(2 * block) : NULL;
+    char *const room[2] = {large ? large : small[0], large ? large + block : small[1]};
+    const int64_t most = (int64_t)((large ? block : SMALL) / call->elem_bytes);
     /* Without memory for more it takes longer, by fewer elements at a time. */
-    int error = most ? 0 : team->ops->no_memory;
+    int error = most < (call->whole ? count : 1) ? team->ops->no_memory : 0;
 
     for (int64_t done = 0, some; done < count && !error; done += some) {
         const size_t at = (size_t)done * call->elem_bytes;
@@ -116,7 +123,7 @@ static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
                           unsigned char *result)
 {
     const struct collx_lender_ops *ops = team->ops;
-    int64_t most = (int64_t)(BLOCK / call->elem_bytes), some;
+    int64_t most = call->whole ? count : (int64_t)(BLOCK / call->elem_bytes), some;
     void *base[2] = {NULL, NULL};
     char *room[2] = {NULL, NULL};
     int error = 0;
@@ -125,7 +132,7 @@ static int combine_by_mpi(struct collx_team *team, struct collx_call *call,
         return combine_packed(team, call, from, count, result);
     most = most < 1 ? 1 : most < count ? most : count;
     /* Two ranks' left operand needs none. */
-    for (int i = own && team->rank == 0 && team->size == 2; i < 2; i++) {
+    for (int i = own && team->rank == 0 && team->size == 2 && !spoils_left(call); i < 2; i++) {
         room[i] = ops->elements(team->ctx, call, most, &base[i]);
         error = room[i] ? error : ops->no_memory;
     }
