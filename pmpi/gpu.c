@@ -30,19 +30,39 @@ static bool is_cuda(void *opened, const void *address)
     return !ask(&type, MEMORY_TYPE, (uintptr_t)address) && type && type != CUDA_HOST;
 }
 
+struct hip {
+    ask_fn *ask;
+    int (*peek)(void), (*take)(void); /* at this thread's last error */
+};
+
 static void *open_hip(void *library)
 {
-    return dlsym(library, "hipPointerGetAttribute");
+    struct hip *hip = calloc(1, sizeof *hip);
+
+    if (!hip)
+        return NULL;
+    hip->ask = (ask_fn *)dlsym(library, "hipPointerGetAttribute");
+    hip->peek = (int (*)(void))dlsym(library, "hipPeekAtLastError");
+    hip->take = (int (*)(void))dlsym(library, "hipGetLastError");
+    return hip;
 }
 
-/* The types have other numbers in each release, so memory of the host that HIP knows counts, too:
- * it is copied once more than it need be. */
+/* The types have other numbers in each release.  0 is of the host in all, though, whether HIP knows
+ * it or not; what else of the host HIP knows is copied once more than it need be. */
 static bool is_hip(void *opened, const void *address)
 {
-    ask_fn *ask = (ask_fn *)opened;
+    const struct hip *hip = opened;
     unsigned type[4] = {0};
 
-    return !ask(type, MEMORY_TYPE, (uintptr_t)address);
+    if (!hip->ask || !hip->peek || !hip->take)
+        return false;
+    const bool had_none = !hip->peek();
+    const bool is = !hip->ask(type, MEMORY_TYPE, (uintptr_t)address) && *type;
+    /* Most releases take it for an error to be asked about other memory, which the program would
+     * find after what it does next. */
+    if (had_none && hip->peek())
+        hip->take();
+    return is;
 }
 
 /* Of Level Zero's ze_api.h. */

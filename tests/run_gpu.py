@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: run_gpu.py BUILD MPI LAUNCHER
 
-Buffers in the memory of a GPU, by drivers that stand in for CUDA's and Level Zero's: only the MPI
-library touches them, whichever ranks have theirs there."""
+Buffers in the memory of a GPU, by libraries that stand in for CUDA's driver, HIP's, and Level Zero's:
+only the MPI library touches them, whichever ranks have theirs there."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,9 @@ rules:
 """
 
 
-CUDA, ZE = "libcuda", "libze_loader"
+CUDA, ZE = "libcuda.so.1", "libze_loader.so.1"
+# One that takes it for an error to be asked about other memory, and one that does not.
+HIPS = ["libamdhip64.so.5", "libamdhip64.so.7"]
 
 
 def job(folder, ranks, gpu, use="shm", options=None, driver=CUDA):
@@ -65,7 +67,8 @@ takes_ze = f"{build / 'libcollx.so'} {programs / f'libmpi.so.takes-ze-{mpi_name}
 main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 3)
       for use in ("shm", "shm(single_copy=always)")]
      + [(f"{mpi_name}: between nodes, {use}", works(4, use, {"COLLX_NODE_SIZE": "2"})) for use in ("nx", "hsb")]
-     + [(f"{mpi_name}: {driver}, off", is_needed(driver)) for driver in (CUDA, ZE)]
+     + [(f"{mpi_name}: {driver}, off", is_needed(driver)) for driver in (CUDA, ZE, *HIPS)]
+     + [(f"{mpi_name}: {driver}", works(2, driver=driver)) for driver in HIPS]
      + [(f"{mpi_name}: auto", not_this_library({})),
         (f"{mpi_name}: auto, Intel's for none", not_this_library({"I_MPI_OFFLOAD": "0"})),
         (f"{mpi_name}: Level Zero", works(2, driver=ZE))]

@@ -153,7 +153,8 @@ int main(int argc, char **argv)
     const char *file = strstr(argv[1], "gpu_driver-");
     char name[64];
     CHECK(file);
-    snprintf(name, sizeof name, "%s.1", file + strlen("gpu_driver-"));
+    snprintf(name, sizeof name, "%s", file + strlen("gpu_driver-"));
+    *strrchr(name, '.') = '\0';
     if (dlmopen(LM_ID_BASE, name, RTLD_LAZY | RTLD_NOLOAD) != driver) {
         MPI_Finalize();
         if (rank == 0)
@@ -168,6 +169,13 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++)
         use_all(counts[i]);
     use_elsewhere();
+    /* What HIP was asked is none of the program's business; that its own call has failed is. */
+    int (*last_error)(void) = (int (*)(void))dlsym(driver, "hipPeekAtLastError");
+    void (*fail)(int) = (void (*)(int))dlsym(driver, "standin_fail");
+    CHECK(last_error && fail && last_error() == 0);
+    fail(99);
+    MPI_Allreduce(&one, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(last_error() != 0);
     MPI_Finalize();
     if (rank == 0)
         puts("good");

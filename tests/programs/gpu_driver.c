@@ -1,4 +1,5 @@
-/* Stands in for CUDA's driver, and for Level Zero's: some memory is a GPU's. */
+/* Stands in for CUDA's driver, for HIP, of release HIP_RELEASE, and for Level Zero's driver: some
+ * memory is a GPU's. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,38 @@ int cuPointerGetAttribute(void *value, int attribute, unsigned long long address
         return INVALID_VALUE;
     *(unsigned *)value = DEVICE;
     return 0;
+}
+
+static _Thread_local int last_error;
+
+int hipPeekAtLastError(void)
+{
+    return last_error;
+}
+
+int hipGetLastError(void)
+{
+    const int error = last_error;
+
+    last_error = 0;
+    return error;
+}
+
+int hipPointerGetAttribute(void *value, int attribute, void *address)
+{
+    enum { INVALID_VALUE = 1, MEMORY_TYPE = 2, OF_HOST = 0, DEVICE = HIP_RELEASE < 6 ? 1 : 2 };
+    const bool is_known = (uintptr_t)address >= first && (uintptr_t)address < end;
+
+    if (attribute != MEMORY_TYPE || (!is_known && HIP_RELEASE < 7))
+        return last_error = INVALID_VALUE;
+    *(unsigned *)value = is_known ? DEVICE : OF_HOST;
+    return 0;
+}
+
+/* A call of the program's own, which has not looked yet. */
+void standin_fail(int error)
+{
+    last_error = error;
 }
 
 /* Of two drivers the memory is the latter's; a driver answers about its own context. */
