@@ -124,14 +124,15 @@ static inline int run_as(enum handles handles, struct collx_selection *selection
 }
 
 /* The first one does not take it. */
-static int run_otherwise(struct collx_selection *selection, const struct option *option,
-                         enum collx_kind kind, struct collx_call *call, enum handles handles)
+static __attribute__((noinline)) const struct route *
+find_other(const struct collx_selection *selection, const struct option *option,
+           enum collx_kind kind, const struct collx_call *call)
 {
     static bool said;
 
     for (int i = 1; i < option->routes; i++)
         if (is_taken(&option->route[i], call))
-            return run_as(handles, selection, &option->route[i], call);
+            return &option->route[i];
     if (option->rank_order && selection->comm->rank == 0)
         collx_warn_once(&said,
                         "%s of elements of %zu bytes on %s goes to the MPI library, in an order of "
@@ -139,7 +140,7 @@ static int run_otherwise(struct collx_selection *selection, const struct option 
                         "be set up takes that. COLLX_VERBOSE=1 tells which there are, and `collx "
                         "info` what they take",
                         collx_kind_name(kind), call->elem_bytes, selection->comm->label);
-    return pass_to_mpi(kind, call, COLLX_REASON_NOT_TAKEN);
+    return NULL;
 }
 
 /* MPI allows to call an operation of the program's own for some of the elements at a time.  But
@@ -166,19 +167,22 @@ static inline bool is_whole(const struct option *option, const struct collx_call
            !option->rank_order && mpi_gives_whole(call);
 }
 
-static inline int choose(struct collx_selection *selection, enum collx_kind kind,
-                         struct collx_call *call, enum handles handles)
+/* Who takes the call; NULL: the MPI library, for *reason. */
+static inline const struct route *find_route(struct collx_selection *selection,
+                                             enum collx_kind kind, struct collx_call *call,
+                                             enum handles handles, unsigned *reason)
 {
     const struct option *option = selection->option;
 
     /* Ascending, and the last one has no end. */
     while (call->bytes > option->last || !(option->ops >> call->op_kind & 1))
         option++;
+    *reason = option->routes ? COLLX_REASON_NOT_TAKEN : COLLX_REASON_POLICY;
     if (!option->routes)
-        return pass_to_mpi(kind, call, COLLX_REASON_POLICY);
+        return NULL;
     call->whole = is_whole(option, call);
     if (!is_taken(option->route, call))
-        return run_otherwise(selection, option, kind, call, handles);
+        return find_other(selection, option, kind, call);
     if (handles == LASTING)
         selection->last = (struct past_call){
             .datatype = call->datatype,
@@ -190,7 +194,7 @@ static inline int choose(struct collx_selection *selection, enum collx_kind kind
             .reduce = call->reduce,
             .op_kind = call->op_kind,
         };
-    return run_as(handles, selection, option->route, call);
+    return option->route;
 }
 
 /* Whether the call is like the last one; then all is described.  What is at address 0 it is not:
@@ -214,9 +218,13 @@ static inline bool recall(const struct collx_selection *selection, struct collx_
 
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
 {
+    struct collx_selection *selection = slot->state;
+    unsigned reason;
+
     call->bytes = 0;
     call->op_kind = COLLX_OP_NONE;
-    return choose(slot->state, COLLX_BARRIER, call, PREDEFINED);
+    const struct route *route = find_route(selection, COLLX_BARRIER, call, PREDEFINED, &reason);
+    return route ? run_route(selection, route, call) : pass_to_mpi(COLLX_BARRIER, call, reason);
 }
 
 /* The CPU cannot get at the buffers, so MPI packs them. */
@@ -272,18 +280,42 @@ static inline enum handles handles_of(const struct collx_call *call,
     return call->contiguous ? LASTING : PREDEFINED;
 }
 
-static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selection,
-                                                   struct collx_call *call)
+/* Of a described call: whether somebody takes it, and then *error; else *reason. */
+static inline bool carry_out(struct collx_selection *selection, enum collx_kind kind,
+                             struct collx_call *call, enum handles handles, int *error,
+                             unsigned *reason)
+{
+    const struct route *route = find_route(selection, kind, call, handles, reason);
+
+    if (route)
+        *error = run_as(handles, selection, route, call);
+    return route != NULL;
+}
+
+/* What the MPI library has then is not called from here, where there is much on the stack. */
+static __attribute__((noinline)) bool
+take_bcast(struct collx_selection *selection, struct collx_call *call, int *error, unsigned *reason)
 {
     struct room room;
     const struct collx_datatype *type = describe(call, &room);
 
+    *reason = COLLX_REASON_BAD_ARGUMENT;
     if (!type)
-        return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
+        return false;
     call->op = 0;
     call->op_kind = COLLX_OP_NONE;
     call->reduce = NULL;
-    return choose(selection, COLLX_BCAST, call, handles_of(call, type, &room));
+    return carry_out(selection, COLLX_BCAST, call, handles_of(call, type, &room), error, reason);
+}
+
+static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selection,
+                                                   struct collx_call *call)
+{
+    unsigned reason;
+    int error;
+
+    return take_bcast(selection, call, &error, &reason) ? error
+                                                        : pass_to_mpi(COLLX_BCAST, call, reason);
 }
 
 /* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
@@ -354,16 +386,31 @@ static inline const struct collx_datatype *describe_allreduce(struct collx_call 
     return find_operand(call, type != &room->type) ? type : NULL;
 }
 
-static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *selection,
-                                                       struct collx_call *call)
+/* As take_bcast(). */
+static __attribute__((noinline)) bool take_allreduce(struct collx_selection *selection,
+                                                     struct collx_call *call, int *error,
+                                                     unsigned *reason)
 {
     struct room room;
     const struct collx_datatype *type = describe_allreduce(call, &room);
 
+    *reason = COLLX_REASON_BAD_ARGUMENT;
     if (!type)
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+        return false;
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
-    return choose(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room));
+    return carry_out(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room), error,
+                     reason);
+}
+
+static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *selection,
+                                                       struct collx_call *call)
+{
+    unsigned reason;
+    int error;
+
+    return take_allreduce(selection, call, &error, &reason)
+               ? error
+               : pass_to_mpi(COLLX_ALLREDUCE, call, reason);
 }
 
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
