@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "pmpi/pmpi.h"
+#include "pmpi/agree.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -56,7 +56,9 @@ const struct collx_policy *collx_policy_own(void)
     return policy;
 }
 
-void collx_policy_adopt(const struct collx_policy *policy)
+/* Rank 0 has handed over this policy: it is this process's own from now on, unless it has one
+ * already. */
+static void adopt(const struct collx_policy *policy)
 {
     pthread_mutex_lock(&lock);
     if (!own && policy == collx_policy_builtin()) {
@@ -67,4 +69,23 @@ void collx_policy_adopt(const struct collx_policy *policy)
         own = &held;
     }
     pthread_mutex_unlock(&lock);
+}
+
+uint64_t collx_policy_bytes(const struct collx_policy *policy)
+{
+    return policy == collx_policy_builtin() ? 0 : collx_policy_size(policy);
+}
+
+int collx_policy_hand_over(struct collx_comm *comm, uint64_t bytes,
+                           const struct collx_policy **policy, struct collx_policy *received)
+{
+    int error = 0;
+
+    if (comm->rank != 0)
+        *policy = bytes ? received : collx_policy_builtin();
+    if (bytes)
+        error = collx_agree_from_zero(comm, (void *)(uintptr_t)*policy, bytes);
+    if (!error && comm->rank != 0)
+        adopt(*policy);
+    return error;
 }

@@ -2,6 +2,7 @@
 #ifndef COLLX_PMPI_POLICY_H
 #define COLLX_PMPI_POLICY_H
 
+#include "pmpi/comm.h"
 #include "policies/policy.h"
 
 /* The policy that this process holds: what a rank 0 handed to it, else the file that COLLX_POLICY
@@ -9,8 +10,13 @@
  * said then, once. */
 const struct collx_policy *collx_policy_own(void);
 
-/* Rank 0 of a communicator has handed over this policy: it is this process's own from now on,
- * unless it has one already.  Copies it. */
-void collx_policy_adopt(const struct collx_policy *policy);
+/* How much of a policy has to be handed over; 0: it is the built-in one, which all have. */
+uint64_t collx_policy_bytes(const struct collx_policy *policy);
+
+/* So many bytes of rank 0's policy become *policy on all ranks and, of those that have none yet,
+ * their own.  `received`: room for it on the others, which *policy points to then.  Collective.  0
+ * or an MPI error. */
+int collx_policy_hand_over(struct collx_comm *comm, uint64_t bytes,
+                           const struct collx_policy **policy, struct collx_policy *received);
 
 #endif

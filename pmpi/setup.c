@@ -74,12 +74,6 @@ enum { HELLO_WORDS = sizeof(struct hello) / sizeof(uint64_t) };
 _Static_assert(HELLO_WORDS == 6 && HELLO_WORDS <= (int)COLLX_AGREE_WORDS,
                "it travels as numbers, of which there are as many for ever");
 
-/* All have the built-in one. */
-static uint64_t size_to_hand_over(const struct collx_policy *policy)
-{
-    return policy == collx_policy_builtin() ? 0 : collx_policy_size(policy);
-}
-
 /* 1.  `setup` and `kept` are NULL where this rank cannot take part; it still says so.  0;
  * COLLX_EUNFIT, on all ranks, where they do not go on; or an MPI error. */
 static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
@@ -99,7 +93,7 @@ static int say_hello(struct collx_comm *comm, const struct collx_setup *setup,
     if (collx_world_survives())
         hello->flags |= HELLO_SURVIVES;
     if (setup && comm->rank == 0)
-        hello->policy_size = size_to_hand_over(setup->policy);
+        hello->policy_size = collx_policy_bytes(setup->policy);
 
     int error = collx_agree_any(comm, (uint64_t *)hello, HELLO_WORDS);
     if (error)
@@ -132,22 +126,6 @@ static void find_own_node(struct collx_comm *comm)
         comm->routes.node_ranks += node[rank] == node[comm->rank];
 }
 
-/* `size` bytes of rank 0's policy, which becomes that of all and, of those that have none yet,
- * their own; 0: it is the built-in one.  `received`: room for it on the others. */
-static int hand_over(struct collx_comm *comm, uint64_t size, const struct collx_policy **policy,
-                     struct collx_policy *received)
-{
-    int error = 0;
-
-    if (comm->rank != 0)
-        *policy = size ? received : collx_policy_builtin();
-    if (size)
-        error = collx_agree_from_zero(comm, (void *)(uintptr_t)*policy, size);
-    if (!error && comm->rank != 0)
-        collx_policy_adopt(*policy);
-    return error;
-}
-
 /* 2. */
 static int exchange(struct collx_setup *setup, const struct hello *hello)
 {
@@ -163,7 +141,7 @@ static int exchange(struct collx_setup *setup, const struct hello *hello)
     comm->routes.team->places = comm->routes.facts.places;
     comm->routes.team->node = comm->routes.facts.node;
     find_own_node(comm);
-    error = hand_over(comm, hello->policy_size, &setup->policy, &setup->received);
+    error = collx_policy_hand_over(comm, hello->policy_size, &setup->policy, &setup->received);
     comm->routes.names_differ = !is_common(hello);
     if (!error && comm->routes.names_differ)
         error = collx_agree_from_zero(comm, comm->name, sizeof comm->name);
@@ -359,60 +337,4 @@ void collx_comm_teardown(struct collx_comm *comm)
     collx_segment_keep(&comm->routes, NULL);
     free(comm->routes.team);
     comm->routes.team = NULL;
-}
-
-uint64_t collx_setup_begin(void)
-{
-    /* Beside the calls: somebody has a session open; messages may be needed; somebody traces; the
-     * job shall survive the loss of ranks. */
-    enum { SESSIONS = 1u << 31, SENDS = 1u << 30, TRACES = 1u << 29, SURVIVES = 1u << 28 };
-    static struct collx_policy received; /* nobody may be left without it for want of memory */
-    struct collx_comm world = {.comm = MPI_COMM_WORLD};
-    const struct collx_policy *policy = NULL;
-    uint64_t calls = COLLX_WARMUP_CALLS, size = 0;
-
-    pmpi.Comm_rank(world.comm, &world.rank);
-    pmpi.Comm_size(world.comm, &world.size);
-    if (world.rank == 0) {
-        policy = collx_policy_own();
-        size = size_to_hand_over(policy);
-        if (collx_policy_orders(policy) || collx_option_number(COLLX_OPTION_AT_ONCE))
-            calls = 0;
-#ifdef MPICH /* Open MPI's waiting ranks yield in a crowd. */
-        else if (collx_crowd_foreseen())
-            calls = COLLX_WARMUP_CROWD;
-#endif
-        collx_setup_report_begin(policy, calls);
-        calls |= collx_policy_sends(policy) ? SENDS : 0;
-    }
-    /* Who has another version may take it for something else: then all do the usual.  It makes this
-     * call all the same, so there is no further word for anything. */
-    const uint64_t version = collx_policy_version();
-    uint64_t words[] = {world.rank == 0 ? size << 32 | calls : 0, version, ~version};
-    words[0] |= collx_sessions_any() ? SESSIONS : 0;
-    words[0] |= collx_option_number(COLLX_OPTION_CHECK) ? SENDS : 0;
-    words[0] |= *collx_option_text(COLLX_OPTION_TRACE) ? TRACES : 0;
-    words[0] |= collx_world_survives() ? SURVIVES : 0;
-    if (collx_agree_any(&world, words, 3) || words[1] & words[2])
-        return 0;
-    const bool survives = words[0] & SURVIVES;
-    if (survives) {
-        strcpy(world.label, "this job");
-        collx_setup_report_failed(&world, COLLX_WHY_SURVIVES);
-    }
-    /* A session's communicator may have been used before this call on some ranks, and after it on
-     * others: then it must not make a difference. */
-    if (!(words[0] & SESSIONS)) {
-        collx_agree_world_met();
-        collx_warmup_set(survives ? COLLX_WARMUP_NEVER
-                                  : (uint32_t)words[0] & ~(SENDS | TRACES | SURVIVES));
-    }
-    /* Before a communicator without rank 0 is set up, whose first rank would read a policy. */
-    hand_over(&world, words[0] >> 32, &policy, &received);
-    if (words[0] & SENDS && !survives)
-        collx_messages_begin();
-    if (!(words[0] & TRACES))
-        return 0;
-    uint64_t job = world.rank == 0 ? collx_job_unique() : 0;
-    return collx_agree_from_zero(&world, &job, sizeof job) ? 0 : job;
 }

@@ -19,10 +19,16 @@
 
 /* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
 static uint64_t warm_up = COLLX_WARMUP_CALLS;
+static int most_ranks = INT_MAX; /* of a communicator that may come to have routes */
 
 void collx_warmup_set(uint64_t calls)
 {
     warm_up = calls;
+}
+
+void collx_warmup_set_most(int ranks)
+{
+    most_ranks = ranks;
 }
 
 /* Bytes of a call, as far as they count; nobody else need come to the same. */
@@ -378,6 +384,10 @@ void collx_warmup_begin(struct collx_comm *comm)
 
     if (comm->inter) {
         collx_calls_all_to_mpi(comm, COLLX_REASON_INTERCOMM);
+        return;
+    }
+    if (comm->size > most_ranks) {
+        collx_calls_all_to_mpi(comm, COLLX_REASON_POLICY);
         return;
     }
     const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);

@@ -20,4 +20,8 @@ void collx_warmup_forget(MPI_Comm comm);
  * COLLX_WARMUP_NEVER: none is.  All ranks of the job say the same, before they make calls. */
 void collx_warmup_set(uint64_t calls);
 
+/* No node has more ranks than this, and the policy names nothing that works between nodes: larger
+ * communicators have no routes.  All ranks of the job say so, or none, likewise. */
+void collx_warmup_set_most(int ranks);
+
 #endif

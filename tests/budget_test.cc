@@ -83,13 +83,17 @@ TEST(Launcher, TheFullestNodeOfAList)
         EXPECT_EQ(collx_launcher_largest(wrong), 0) << wrong;
 }
 
+void unset_launchers()
+{
+    for (const collx_launcher &launcher : collx_launchers) {
+        unsetenv(launcher.local);
+        unsetenv(launcher.all);
+    }
+}
+
 TEST(Launcher, RanksOfThisNode)
 {
-    const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
-                                 "SLURM_STEP_TASKS_PER_NODE"};
-
-    for (const char *name : names)
-        unsetenv(name);
+    unset_launchers();
     EXPECT_EQ(collx_launcher_local_ranks(), 0);
     setenv("SLURM_STEP_TASKS_PER_NODE", "2,5(x2)", 1);
     EXPECT_EQ(collx_launcher_local_ranks(), 5);
@@ -98,6 +102,23 @@ TEST(Launcher, RanksOfThisNode)
     EXPECT_EQ(collx_launcher_local_ranks(), 3);
     setenv("MPI_LOCALNRANKS", "many", 1);
     EXPECT_EQ(collx_launcher_local_ranks(), 5);
+}
+
+TEST(Launcher, WhatIsOfAnotherJob)
+{
+    unset_launchers();
+    setenv("SLURM_STEP_TASKS_PER_NODE", "2,5(x2)", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "12", 1);
+    setenv("MPI_LOCALNRANKS", "3", 1);
+    EXPECT_EQ(collx_launcher_node_most(12), 5);
+    /* What is of this job as well as far as can be told: the larger number is safe. */
+    setenv("PMI_SIZE", "12", 1);
+    EXPECT_EQ(collx_launcher_node_most(12), 5);
+    setenv("PMI_SIZE", "6", 1);
+    EXPECT_EQ(collx_launcher_node_most(6), 3);
+    EXPECT_EQ(collx_launcher_node_most(13), 0);
+    setenv("PMI_SIZE", "all", 1);
+    EXPECT_EQ(collx_launcher_node_most(6), 0);
 }
 
 } // namespace

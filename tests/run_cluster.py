@@ -90,6 +90,9 @@ def both(nodes, ranks):
         for collective in ("Barrier", "Bcast", "Allreduce"):
             check(routes.of("nodal", collective) == {"shm"}, routes.all())
             check(routes.of("everywhere", collective) == {"pmpi"}, routes.all())
+        # No node has so many ranks, which all know without asking each other, after the first call.
+        warm = routes.report.calls(comm="everywhere", reason="warm-up")
+        check(warm == nodes * ranks, f"{warm} calls before that\n{routes.all()}")
         text = run([build / "collx-report", folder / "trace"]).out
         check(f"{nodes * ranks} ranks on {nodes} nodes (n0, …)" in text, text[:500])
 

@@ -343,6 +343,25 @@ def threads_as_ranks(folder):
                env={"LD_PRELOAD": in_front("threads-as-ranks"), **options})(folder)
 
 
+def larger_than_a_node(folder):
+    """What goes to the MPI library whatever its ranks say to each other, they need not say."""
+    def warm_up(env):
+        """How many calls of each rank."""
+        result, calls = routes(folder, env)
+        return calls.get(("pmpi", "warm-up"), 0) // RANKS, good(result)
+
+    between = {"COLLX_POLICY": policy_of(folder, "use: [nx, pmpi]")}
+    calls, result = warm_up({"COLLX_NODE_SIZE": RANKS - 1})
+    check(calls == 1, f"{calls} calls; the first one is made before collx looks at a communicator")
+    result.expect_quiet()
+    # Where it fits into a node, where there are ways between nodes, or where somebody asks, they do.
+    for env in ({"COLLX_NODE_SIZE": RANKS}, {}, {"COLLX_NODE_SIZE": RANKS - 1, **between},
+                {"COLLX_NODE_SIZE": RANKS - 1, "COLLX_VERBOSE": 1},
+                {"COLLX_NODE_SIZE": RANKS - 1, "COLLX_CHECK": "on"}):
+        calls, _ = warm_up(env)
+        check(calls > 1, f"{env}: {calls} calls")
+
+
 def too_short(folder):
     """Who asks what collx does is told that it is there, also where nothing will be set up."""
     policy = folder / "policy.yaml"
@@ -651,6 +670,7 @@ main([
     ("an element of more than 2 GiB, by nx", big_element_by_nx),
     ("an element with more behind it than there is memory",
      where_the_library_can("huge-extent", env={"COLLX_AT_ONCE": "on"}, ranks=2)),
+    ("a communicator of more ranks than a node has", larger_than_a_node),
     ("a program too short for a setup", too_short),
     ("10,000 communicators", communicators),
     ("no communicator left", no_communicator_left),
