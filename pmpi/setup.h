@@ -16,6 +16,10 @@ uint64_t collx_setup_begin(void);
  * patience: then a Bcast does, in a third of the time. */
 bool collx_comm_is_due(struct collx_comm *comm, bool due, bool met);
 
+/* Whether it must not be set up, as it has ranks of other jobs, who may know nothing of collx; then
+ * its slots are final.  Local: every rank that is under collx says the same. */
+bool collx_comm_is_barred(struct collx_comm *comm);
+
 /* Agree with the other ranks on the routes of this communicator, and put them into its slots.
  * Collective.  Afterwards its slots are final, whatever happened. */
 void collx_comm_setup(struct collx_comm *comm);

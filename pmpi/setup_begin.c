@@ -46,13 +46,15 @@ static uint64_t choose_calls(const struct collx_policy *policy)
     return COLLX_WARMUP_CALLS;
 }
 
-/* Who wants to hear of each communicator which way it goes is told of all of them. */
+/* Who wants to hear of each communicator which way it goes is told of all of them; and another job
+ * may not have the same to go by. */
 static uint64_t count_node(int ranks)
 {
     const int64_t pretended = collx_option_number(COLLX_OPTION_NODE_SIZE);
     int64_t most = collx_launcher_node_most(ranks);
 
-    if (collx_option_number(COLLX_OPTION_VERBOSE) > 0)
+    if (collx_option_number(COLLX_OPTION_VERBOSE) > 0 ||
+        collx_option_number(COLLX_OPTION_OTHER_JOBS))
         return NODE;
     if (pretended > 0 && (pretended < most || !most))
         most = pretended;

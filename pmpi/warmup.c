@@ -48,12 +48,10 @@ static uint64_t bytes_of(const struct collx_call *call)
 /* Whether the communicator is due already, as one rank may know and others not; unless all know
  * that none does.  Where calls take long it is, to this rank's job, and another one, which may not
  * know, has to be told. */
-static bool ask(struct collx_comm *comm)
+static bool ask(struct collx_comm *comm, bool met)
 {
     const bool known = comm->may_be_long || comm->calls >= COLLX_WARMUP_AGAIN;
     const bool expected = comm->rank == 0 && known && collx_kept_expects(comm);
-    /* Those whose key is known have met, which takes as long to find out as to ask. */
-    const bool met = comm->identity || collx_agree_has_met(comm, NULL);
 
     if (met && !known)
         return false;
@@ -64,12 +62,16 @@ static bool ask(struct collx_comm *comm)
 /* The communicator is due to be set up, or it is time to ask whether it is. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
+    /* Those whose key is known have met, which takes as long to find out as to ask. */
+    const bool met = comm->identity || collx_agree_has_met(comm, NULL);
     bool due = comm->calls >= comm->due_at;
 
+    if (!met && collx_comm_is_barred(comm))
+        return;
     if (!due) {
         const uint64_t next = comm->meet_at * COLLX_WARMUP_FACTOR;
         comm->meet_at = next < comm->due_at ? next : comm->due_at;
-        due = ask(comm);
+        due = ask(comm, met);
     }
     if (due)
         collx_comm_setup(comm);

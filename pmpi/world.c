@@ -57,22 +57,21 @@ bool collx_world_has_threads(void)
            collx_sessions_any();
 }
 
-bool collx_world_has(const struct collx_comm *comm, int *there)
+/* Whether all ranks of `comm` are in `whole`. */
+static bool has(MPI_Group whole, const struct collx_comm *comm, int *there)
 {
     enum { SOME = 64 };
     MPI_Group group;
     int from[SOME], to[SOME], done = 0;
     bool all = true;
 
-    /* Acquire: pairs with the release in collx_world_keep(). */
-    if (!atomic_load_explicit(&has_world, memory_order_acquire) ||
-        pmpi.Comm_group(comm->comm, &group))
+    if (pmpi.Comm_group(comm->comm, &group))
         return false;
     while (all && done < comm->size) {
         int count = comm->size - done < SOME ? comm->size - done : SOME;
         for (int i = 0; i < count; i++)
             from[i] = done + i;
-        all = !pmpi.Group_translate_ranks(group, count, from, world, to);
+        all = !pmpi.Group_translate_ranks(group, count, from, whole, to);
         for (int i = 0; i < count; i++)
             all = all && to[i] != MPI_UNDEFINED;
         if (there)
@@ -83,9 +82,34 @@ bool collx_world_has(const struct collx_comm *comm, int *there)
     return all;
 }
 
+/* Acquire: pairs with the release in collx_world_keep(). */
+static bool is_kept(void)
+{
+    return atomic_load_explicit(&has_world, memory_order_acquire);
+}
+
+bool collx_world_has(const struct collx_comm *comm, int *there)
+{
+    return is_kept() && has(world, comm, there);
+}
+
+bool collx_world_lacks(const struct collx_comm *comm)
+{
+    MPI_Group own;
+
+    if (is_kept())
+        return !has(world, comm, NULL);
+    /* It has come up past collx. */
+    if (!collx_world_up() || pmpi.Comm_group(MPI_COMM_WORLD, &own))
+        return false;
+    const bool lacks = !has(own, comm, NULL);
+    pmpi.Group_free(&own);
+    return lacks;
+}
+
 void collx_world_finish(bool callable)
 {
-    /* Acquire, as in collx_world_has(): the group that is freed is the one that was kept. */
+    /* Acquire, as in is_kept(): the group that is freed is the one that was kept. */
     if (atomic_exchange_explicit(&has_world, false, memory_order_acquire) && callable)
         pmpi.Group_free(&world);
 }

@@ -21,6 +21,10 @@ int collx_world_rank(const struct collx_comm *comm);
  * MPI_Comm_connect.  `there` gets, if it is not NULL, what they are there: [size]. */
 bool collx_world_has(const struct collx_comm *comm, int *there);
 
+/* Whether some rank of `comm` is of another one, as far as this process has a MPI_COMM_WORLD to
+ * tell by; the same on all that have.  Local. */
+bool collx_world_lacks(const struct collx_comm *comm);
+
 /* This job shall go on when it loses ranks (ULFM: mpirun --with-ft), and says so once MPI is up.
  * Who waits for one in our collectives would not hear of it, nor that somebody has revoked the
  * communicator. */

@@ -17,6 +17,7 @@ collx = build / "libcollx.so"
 program = build / "tests" / "programs" / f"order-{mpi_name}"
 
 DEMAND = "version: 1\nrules:\n  - order: rank\n    use: [{use}]\n"
+TOGETHER = ["COLLX_OTHER_JOBS=on"]
 ANY_ORDER = "version: 1\nrules:\n  - use: [{use}]\n"
 
 
@@ -138,6 +139,7 @@ def join(own, other, timeout, ranks=1):
     if "skip\n" in result.out:
         raise Skip("this MPI library cannot start another job here")
     check("good" in result.out, result.out + result.err)
+    return result
 
 
 def jobs_that_join(folder):
@@ -145,19 +147,45 @@ def jobs_that_join(folder):
     knows nothing of that."""
     policy = folder / "policy.yaml"
     policy.write_text(DEMAND.format(use="shm, pmpi"))
-    demand, nothing = [f"COLLX_POLICY={policy}"], ["COLLX_POLICY="]
-    join(demand, nothing, timeout=60)
-    join(nothing, demand, timeout=60)
+    for both in [], TOGETHER:
+        demand, nothing = [*both, f"COLLX_POLICY={policy}"], [*both, "COLLX_POLICY="]
+        said = join(demand, nothing, timeout=60).err
+        check(("of several jobs" in said and "order: rank" in said) == (not both), f"{both}: {said}")
+        join(nothing, demand, timeout=60)
 
 
 def one_past_collx(folder):
     """What one process does not know of its own job does not make it take another for it."""
-    join(["JOINED_PAST=1"], [], timeout=30)
+    for both in [], TOGETHER:
+        join(["JOINED_PAST=1", *both], both, timeout=30)
 
 
 def jobs_that_compare(folder):
     """What they call, by what does not get in the way of the program's nonblocking calls."""
-    join(["COLLX_CHECK=on"], [], timeout=60, ranks=2)
+    join(["COLLX_CHECK=on", *TOGETHER], TOGETHER, timeout=60, ranks=2)
+
+
+def one_without(folder):
+    """One of two jobs knows nothing of collx: the other one does not wait for it."""
+    policy = folder / "policy.yaml"
+    policy.write_text(ANY_ORDER.format(use="shm, nx, pmpi"))
+    for env in [], ["COLLX_AT_ONCE=on"], ["JOINED_PAST=1"], [f"COLLX_POLICY={policy}"]:
+        join(env, ["COLLX_ENABLE=off"], timeout=30, ranks=2)
+
+
+def jobs_side_by_side(folder):
+    """What they have in common stays with the MPI library, unless all are said to know of it."""
+    policy = folder / "policy.yaml"
+    policy.write_text(ANY_ORDER.format(use="shm, nx, pmpi"))
+    for both, ways in ([], {("pmpi", "other jobs"), ("pmpi", "warm-up")}), \
+                      (TOGETHER, {("shm", "policy"), ("pmpi", "warm-up")}):
+        trace = folder / f"trace-{len(both)}"
+        trace.mkdir()
+        both = [*both, f"COLLX_POLICY={policy}"]
+        join([f"COLLX_TRACE={trace}", *both], [*both, "COLLX_TRACE="], timeout=60)
+        seen = {(row["route"], row["reason"]) for row in Report(build, trace).json["rows"]
+                if row["collective"] == "MPI_Allreduce"}
+        check(seen == ways, f"{seen}, not {ways}")
 
 
 main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(ranks))
@@ -168,6 +196,8 @@ main([(f"the same bits from {ranks} rank{'s' if ranks > 1 else ''}", same_bits(r
     ("communicators come and go", communicators_come_and_go),
     ("only rank 0 has the policy, or has none", policy_elsewhere_alone),
     ("jobs that join, and only one has the policy", jobs_that_join),
+    ("jobs that join, and only one is under collx", one_without),
+    ("jobs that join, and which way they go", jobs_side_by_side),
     ("jobs that join, and compare what they call", jobs_that_compare),
     ("jobs that join, and MPI_Init of one has gone past collx", one_past_collx),
 ])

@@ -117,7 +117,7 @@ TEST(TraceReader, ForeignAndTruncatedFilesAreNamed)
         {"hello", "not a collx trace"},
         {std::string(10000, '\0'), "not a collx trace"},
         {good.substr(0, 100), "truncated"},
-        {good.substr(0, 8) + std::string("\4\0\0\0", 4) + good.substr(12), "format version 4"},
+        {good.substr(0, 8) + std::string("\5\0\0\0", 4) + good.substr(12), "format version 5"},
         {good.substr(0, 12) + std::string("\1\2\3\4", 4) + good.substr(16), "byte order"},
         {good.substr(0, 20) + std::string("\0\0\0\0", 4) + good.substr(24), "header is damaged"},
         {good.substr(0, 32) + "\377\377\377\177" + good.substr(36), "header is damaged"},

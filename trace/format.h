@@ -20,7 +20,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define COLLX_TRACE_SUFFIX ".collx"
 
 enum {
-    COLLX_TRACE_VERSION = 3, /* older ones are read as well: what came later is 0 there */
+    COLLX_TRACE_VERSION = 4, /* older ones are read as well: what came later is 0 there */
     COLLX_TRACE_VERSION_FIRST = 1,
     COLLX_TRACE_BYTE_ORDER = 0x01020304,
     COLLX_TRACE_HEADER = 4096,
@@ -33,7 +33,7 @@ enum {
 
 /* The numbers in events mean what these tables say. */
 static_assert(COLLX_KINDS == 22 && COLLX_FORMS == 3, "increase COLLX_TRACE_VERSION");
-static_assert(COLLX_OP_COUNT == 16 && COLLX_REASON_COUNT == 7, "increase COLLX_TRACE_VERSION");
+static_assert(COLLX_OP_COUNT == 16 && COLLX_REASON_COUNT == 8, "increase COLLX_TRACE_VERSION");
 
 /* Why a file holds no more events although the job went on. */
 enum collx_trace_stop { COLLX_TRACE_GOING, COLLX_TRACE_LIMIT, COLLX_TRACE_FAILED };

@@ -21,7 +21,8 @@
     X(NOT_TAKEN, "not taken")         /* the algorithm does not take such a call */                \
     X(BAD_ARGUMENT, "bad argument")   /* left to the MPI library to report */                      \
     X(INTERCOMM, "intercommunicator") /* collx routes nothing between two groups */                \
-    X(SETUP_FAILED, "setup failed")   /* the ranks agreed to do without, as the job said */
+    X(SETUP_FAILED, "setup failed")   /* the ranks agreed to do without, as the job said */        \
+    X(OTHER_JOBS, "other jobs")       /* some of its processes are of another job */
 
 enum collx_reason {
 #define X(REASON, text) COLLX_REASON_##REASON,

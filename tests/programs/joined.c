@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* More than it takes until a communicator is set up. */
-enum { CALLS = 1100, COPIES = 300 };
+enum { CALLS = 2100, COPIES = 300 };
 
 /* Whether there is another job now: not every MPI library can start one everywhere. */
 static int start(const char *program, char **words, int count, MPI_Comm *other)
