@@ -376,6 +376,13 @@ static uint64_t usual_calls(int ranks)
     return calls < COLLX_WARMUP_EARLY ? COLLX_WARMUP_EARLY : calls;
 }
 
+/* All its calls go to the MPI library, and it is never due. */
+static void pass(struct collx_comm *comm, unsigned reason)
+{
+    collx_calls_all_to_mpi(comm, reason);
+    comm->meet_at = UINT64_MAX;
+}
+
 void collx_warmup_begin(struct collx_comm *comm)
 {
     static int (*const warm_run[COLLX_ROUTED])(struct collx_slot *, struct collx_call *) = {
@@ -385,16 +392,16 @@ void collx_warmup_begin(struct collx_comm *comm)
     };
 
     if (comm->inter) {
-        collx_calls_all_to_mpi(comm, COLLX_REASON_INTERCOMM);
+        pass(comm, COLLX_REASON_INTERCOMM);
         return;
     }
     if (comm->size > most_ranks) {
-        collx_calls_all_to_mpi(comm, COLLX_REASON_POLICY);
+        pass(comm, COLLX_REASON_POLICY);
         return;
     }
     const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
     if (!usual && warm_up == COLLX_WARMUP_NEVER) {
-        collx_calls_all_to_mpi(comm, COLLX_REASON_SETUP_FAILED);
+        pass(comm, COLLX_REASON_SETUP_FAILED);
         return;
     }
     comm->due_at = usual ? usual_calls(comm->size) : warm_up;

@@ -354,6 +354,7 @@ def larger_than_a_node(folder):
     calls, result = warm_up({"COLLX_NODE_SIZE": RANKS - 1})
     check(calls == 1, f"{calls} calls; the first one is made before collx looks at a communicator")
     result.expect_quiet()
+    good(job("one-past", {"COLLX_NODE_SIZE": RANKS - 1}, timeout=20)).expect_quiet()
     # Where it fits into a node, where there are ways between nodes, or where somebody asks, they do.
     for env in ({"COLLX_NODE_SIZE": RANKS}, {}, {"COLLX_NODE_SIZE": RANKS - 1, **between},
                 {"COLLX_NODE_SIZE": RANKS - 1, "COLLX_VERBOSE": 1},
@@ -551,6 +552,7 @@ main([
     ("a job that shall survive the loss of ranks, although an order is demanded",
      survives("plain", rule="{use: [shm, pmpi], order: rank}",
               words=["although the policy demands order: rank"])),
+    ("a rank goes past collx in a job that shall survive the loss of ranks", survives("one-past")),
     ("sessions that shall survive the loss of ranks", survives("sessions")),
     ("a job that survives the loss of a rank", loses_a_rank),
     ("MPI_Abort", aborts),

@@ -4,10 +4,8 @@
  * usage: joined PROGRAM WORD…; the words are for env.  tests/run_order.py runs it.  With
  * JOINED_PAST in its environment, the MPI_Init of the first of the two goes past collx.
  */
-#include "tests/programs/check.h"
+#include "tests/programs/past.h"
 
-#include <dlfcn.h>
-#include <mpi.h>
 #include <unistd.h>
 
 /* More than it takes until a communicator is set up. */
@@ -32,28 +30,13 @@ static int start(const char *program, char **words, int count, MPI_Comm *other)
     return !error;
 }
 
-/* By asking the MPI library itself, as some languages do. */
-static void init_past_collx(int *argc, char ***argv)
-{
-#ifdef OPEN_MPI
-    void *library = dlopen("libmpi.so.40", RTLD_NOLOAD | RTLD_NOW);
-#else
-    void *library = dlopen("libmpich.so.12", RTLD_NOLOAD | RTLD_NOW);
-#endif
-    int (*init)(int *, char ***);
-
-    CHECK(library);
-    init = (int (*)(int *, char ***))dlsym(library, "MPI_Init");
-    CHECK(init && !init(argc, argv));
-}
-
 int main(int argc, char **argv)
 {
     MPI_Comm other, all;
     int rank, size, sum, is_first, is_there;
 
     if (argc > 1 && getenv("JOINED_PAST"))
-        init_past_collx(&argc, &argv);
+        CHECK(!((int (*)(int *, char ***))past_collx("MPI_Init"))(&argc, &argv));
     else
         MPI_Init(&argc, &argv);
     MPI_Comm_get_parent(&other);

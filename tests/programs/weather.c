@@ -4,6 +4,7 @@
  */
 #include "tests/programs/weather.h"
 
+#include "tests/programs/past.h"
 #include "tests/programs/set_up.h"
 
 #include <fenv.h>
@@ -67,6 +68,25 @@ static void plain(void)
 {
     start();
     rounds(MPI_COMM_WORLD, 50);
+    finish();
+}
+
+/* One rank makes its calls past collx, as nobody should: who had anything to agree on would wait
+ * for it. */
+static void one_past(void)
+{
+    int (*barrier)(MPI_Comm) = MPI_Barrier;
+    MPI_Comm copy;
+
+    start();
+    if (rank == 0)
+        barrier = (int (*)(MPI_Comm))past_collx("MPI_Barrier");
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    for (int i = 0; i < 100; i++) {
+        CHECK(barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
+        CHECK(barrier(copy) == MPI_SUCCESS);
+    }
+    MPI_Comm_free(&copy);
     finish();
 }
 
@@ -397,6 +417,7 @@ static void attributes(void)
 static const struct weather weather_calls[] = {
     {"no-calls", no_calls},
     {"plain", plain},
+    {"one-past", one_past},
     {"many", many},
     {"apart", apart},
     {"never-waits", never_waits},
