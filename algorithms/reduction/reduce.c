@@ -19,6 +19,20 @@ static bool runs(enum collx_kernels version)
     return version == COLLX_KERNELS_C;
 }
 
+/* Whether the program pays for vectors of that width as well: for a millisecond after one these
+ * CPUs run everything at a lower clock.  The C library and compilers avoid them there, too. */
+static bool slows_down(enum collx_kernels version)
+{
+#if defined(__x86_64__)
+    return version == COLLX_KERNELS_AVX512 &&
+           (__builtin_cpu_is("skylake-avx512") || __builtin_cpu_is("cascadelake") ||
+            __builtin_cpu_is("cooperlake"));
+#else
+    (void)version;
+    return false;
+#endif
+}
+
 static const struct collx_kernel_table *const tables[COLLX_KERNELS_VERSIONS] = {
 #if defined(__x86_64__)
     [COLLX_KERNELS_AVX512] = &collx_kernels_avx512,
@@ -30,7 +44,9 @@ static const struct collx_kernel_table *const tables[COLLX_KERNELS_VERSIONS] = {
 /* The widest version from `version` on that runs here; plain C always does. */
 static enum collx_kernels choose(enum collx_kernels version)
 {
-    while (!runs(version))
+    const bool by_itself = version == COLLX_KERNELS_AUTO;
+
+    while (!runs(version) || (by_itself && slows_down(version)))
         version++;
     return version;
 }
