@@ -206,7 +206,7 @@ static void report(struct collx_team *team, const struct collx_wait *wait, uint6
 
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
-    uint64_t begin = 0;
+    struct collx_waited waited = {.ns = 0};
     bool long_since = false;
     int keep = errno;
     int next = 0;
@@ -219,12 +219,10 @@ void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uin
             if (reached(wait, value, &next))
                 break;
             /* The first look is a few yields late, but most waits are over by then. */
-            uint64_t now = collx_clock_ns();
-            begin = begin ? begin : now;
-            uint64_t waited = now - begin;
-            long_since = team->crowded ? round >= YIELDS_CROWDED : waited > YIELD_US * 1000;
-            if (team->stall_ms && !team->stalled && waited / 1000000 > (uint64_t)team->stall_ms)
-                report(team, wait, value, waited);
+            uint64_t ns = collx_waited_look(&waited, collx_clock_ns());
+            long_since = team->crowded ? round >= YIELDS_CROWDED : ns > YIELD_US * 1000;
+            if (team->stall_ms && !team->stalled && ns / 1000000 > (uint64_t)team->stall_ms)
+                report(team, wait, value, ns);
         }
         if (!team->crowded || !long_since) {
             if (!poll_elsewhere(team, wait, value, &next))

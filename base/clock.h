@@ -14,6 +14,22 @@ static inline uint64_t collx_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* How long somebody has waited who looks at the clock again and again.  All zero: not at all. */
+struct collx_waited {
+    uint64_t last, ns; /* the latest look; what has been waited until then */
+};
+
+/* Look, at `now`.  No more than a second counts between two looks: who was stopped meanwhile, as a
+ * job is that a batch system suspends, has not waited, and a clock that is set says nothing. */
+static inline uint64_t collx_waited_look(struct collx_waited *waited, uint64_t now)
+{
+    const int64_t most = 1000000000, since = waited->last ? (int64_t)(now - waited->last) : 0;
+
+    waited->last = now;
+    waited->ns += (uint64_t)(since < 0 ? 0 : since < most ? since : most);
+    return waited->ns;
+}
+
 struct collx_clock_text {
     char text[32];
 };

@@ -39,7 +39,7 @@ enum { POLLS = 32 };
 
 static int finish(struct collx_comm *comm, MPI_Request *request)
 {
-    uint64_t begin = collx_clock_ns();
+    struct collx_waited waited = {.last = collx_clock_ns()};
     int64_t patience = collx_option_number(COLLX_OPTION_STALL) * (comm->rank ? 2 : 1);
     bool said = patience == 0;
     int done = 0, claim = -1, error;
@@ -49,7 +49,7 @@ static int finish(struct collx_comm *comm, MPI_Request *request)
         if (round < POLLS)
             continue;
         if (round % 64 == 0 && !said &&
-            (int64_t)((collx_clock_ns() - begin) / 1000000) > patience) {
+            (int64_t)(collx_waited_look(&waited, collx_clock_ns()) / 1000000) > patience) {
             said = true;
             report_wait(comm, patience, &claim);
         }

@@ -179,7 +179,7 @@ static void find_missing(struct collx_comm *comm, const struct collx_message *me
 static int finish(struct collx_comm *comm, const struct collx_message *messages, int count,
                   const struct collx_patience *patience)
 {
-    const uint64_t begin = collx_clock_ns();
+    struct collx_waited waited = {.last = collx_clock_ns()};
     int error = MPI_SUCCESS, open = 0;
     bool said = patience->ms == 0;
 
@@ -198,11 +198,11 @@ static int finish(struct collx_comm *comm, const struct collx_message *messages,
         /* Ranks may outnumber the CPUs; nobody has counted, where there is no shared memory. */
         if (round > POLLS)
             sched_yield();
-        if (round % 1024 == 0 && !said) {
-            uint64_t waited = collx_clock_ns() - begin;
-            said = waited / 1000000 > (uint64_t)patience->ms;
+        if (round % POLLS == 0 && !said) {
+            const uint64_t ns = collx_waited_look(&waited, collx_clock_ns());
+            said = ns / 1000000 > (uint64_t)patience->ms;
             if (said)
-                find_missing(comm, messages, count, patience, waited);
+                find_missing(comm, messages, count, patience, ns);
         }
     }
 }

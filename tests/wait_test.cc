@@ -2,11 +2,13 @@
 #include "tests/team.h"
 
 extern "C" {
+#include "base/clock.h"
 #include "tests/wait_view.h"
 extern const collx_algorithm collx_barrier_shm;
 }
 
 #include <atomic>
+#include <csignal>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -151,6 +153,49 @@ TEST_F(Waiting, SleepsInACrowdAlone)
     EXPECT_GT(wait_sleeps(&team, 100), 0);
     team.crowded = false;
     EXPECT_EQ(wait_sleeps(&team, 100), 0);
+}
+
+/* A batch system may suspend a job, and all of it goes on later. */
+TEST(Waits, DoNotCountWhileTheProcessIsStopped)
+{
+    const int stall_ms = 3000;
+    int status;
+
+    const pid_t job = fork();
+    if (job == 0) {
+        testing::internal::CaptureStderr();
+        const std::string wrong =
+            run_team(&collx_barrier_shm, 2, Ranks::threads, false, [&](Rank &self) {
+                self.team.stall_ms = stall_ms;
+                if (self.team.rank == 1) {
+                    usleep(100000); // the other one waits
+                    raise(SIGSTOP);
+                    usleep(100000);
+                }
+                self.barrier();
+                return std::string();
+            });
+        _exit(wrong.empty() && testing::internal::GetCapturedStderr().empty() ? 0 : 1);
+    }
+    ASSERT_EQ(waitpid(job, &status, WUNTRACED), job);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    usleep((stall_ms + 500) * 1000);
+    kill(job, SIGCONT);
+    ASSERT_EQ(waitpid(job, &status, 0), job);
+    EXPECT_EQ(status, 0) << "it has said something";
+}
+
+TEST(Waits, CountWhatIsSeenOfAClock)
+{
+    const uint64_t second = 1000000000;
+    collx_waited waited = {};
+
+    EXPECT_EQ(collx_waited_look(&waited, 7 * second), 0u) << "the first look";
+    EXPECT_EQ(collx_waited_look(&waited, 7 * second + 5), 5u);
+    EXPECT_EQ(collx_waited_look(&waited, 8 * second), second);
+    EXPECT_EQ(collx_waited_look(&waited, 800 * second), 2 * second);
+    EXPECT_EQ(collx_waited_look(&waited, 3 * second), 2 * second) << "it has been set back";
+    EXPECT_EQ(collx_waited_look(&waited, 3 * second + 1), 2 * second + 1);
 }
 
 /* Who waits for one alone says who that is, whichever rank it has. */
