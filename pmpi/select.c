@@ -67,13 +67,20 @@ enum handles {
  * what is pending: every so many calls it does.  Rare enough not to show in the time of a call. */
 enum { PROGRESS_EVERY = 64 };
 
-static int pass_to_mpi(enum collx_kind kind, struct collx_call *call, unsigned reason)
+/* For call->reason. */
+static int pass_to_mpi(enum collx_kind kind, struct collx_call *call)
 {
     call->route = 0;
-    call->reason = (uint8_t)reason;
-    if (kind == COLLX_ALLREDUCE && reason != COLLX_REASON_BAD_ARGUMENT && call->sbuf == call->rbuf)
+    if (kind == COLLX_ALLREDUCE && call->reason != COLLX_REASON_BAD_ARGUMENT &&
+        call->sbuf == call->rbuf)
         call->sbuf = MPI_IN_PLACE; /* as it was, see find_operand */
     return collx_call_mpi(kind, call);
+}
+
+static int refuse(enum collx_kind kind, struct collx_call *call)
+{
+    call->reason = COLLX_REASON_BAD_ARGUMENT;
+    return pass_to_mpi(kind, call);
 }
 
 static inline bool is_taken(const struct route *route, const struct collx_call *call)
@@ -167,17 +174,17 @@ static inline bool is_whole(const struct option *option, const struct collx_call
            !option->rank_order && mpi_gives_whole(call);
 }
 
-/* Who takes the call; NULL: the MPI library, for *reason. */
+/* Who takes the call; NULL: the MPI library, for call->reason. */
 static inline const struct route *find_route(struct collx_selection *selection,
                                              enum collx_kind kind, struct collx_call *call,
-                                             enum handles handles, unsigned *reason)
+                                             enum handles handles)
 {
     const struct option *option = selection->option;
 
     /* Ascending, and the last one has no end. */
     while (call->bytes > option->last || !(option->ops >> call->op_kind & 1))
         option++;
-    *reason = option->routes ? COLLX_REASON_NOT_TAKEN : COLLX_REASON_POLICY;
+    call->reason = option->routes ? COLLX_REASON_NOT_TAKEN : COLLX_REASON_POLICY;
     if (!option->routes)
         return NULL;
     call->whole = is_whole(option, call);
@@ -219,12 +226,11 @@ static inline bool recall(const struct collx_selection *selection, struct collx_
 static int run_barrier(struct collx_slot *slot, struct collx_call *call)
 {
     struct collx_selection *selection = slot->state;
-    unsigned reason;
 
     call->bytes = 0;
     call->op_kind = COLLX_OP_NONE;
-    const struct route *route = find_route(selection, COLLX_BARRIER, call, PREDEFINED, &reason);
-    return route ? run_route(selection, route, call) : pass_to_mpi(COLLX_BARRIER, call, reason);
+    const struct route *route = find_route(selection, COLLX_BARRIER, call, PREDEFINED);
+    return route ? run_route(selection, route, call) : pass_to_mpi(COLLX_BARRIER, call);
 }
 
 /* The CPU cannot get at the buffers, so MPI packs them. */
@@ -280,42 +286,15 @@ static inline enum handles handles_of(const struct collx_call *call,
     return call->contiguous ? LASTING : PREDEFINED;
 }
 
-/* Of a described call: whether somebody takes it, and then *error; else *reason. */
+/* Of a described call: whether somebody takes it, and then *error; else call->reason. */
 static inline bool carry_out(struct collx_selection *selection, enum collx_kind kind,
-                             struct collx_call *call, enum handles handles, int *error,
-                             unsigned *reason)
+                             struct collx_call *call, enum handles handles, int *error)
 {
-    const struct route *route = find_route(selection, kind, call, handles, reason);
+    const struct route *route = find_route(selection, kind, call, handles);
 
     if (route)
         *error = run_as(handles, selection, route, call);
     return route != NULL;
-}
-
-/* What the MPI library has then is not called from here, where there is much on the stack. */
-static __attribute__((noinline)) bool
-take_bcast(struct collx_selection *selection, struct collx_call *call, int *error, unsigned *reason)
-{
-    struct room room;
-    const struct collx_datatype *type = describe(call, &room);
-
-    *reason = COLLX_REASON_BAD_ARGUMENT;
-    if (!type)
-        return false;
-    call->op = 0;
-    call->op_kind = COLLX_OP_NONE;
-    call->reduce = NULL;
-    return carry_out(selection, COLLX_BCAST, call, handles_of(call, type, &room), error, reason);
-}
-
-static __attribute__((noinline)) int run_new_bcast(struct collx_selection *selection,
-                                                   struct collx_call *call)
-{
-    unsigned reason;
-    int error;
-
-    return take_bcast(selection, call, &error, &reason) ? error
-                                                        : pass_to_mpi(COLLX_BCAST, call, reason);
 }
 
 /* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
@@ -324,17 +303,6 @@ static inline bool is_out_of_bounds(const struct collx_comm *comm, enum collx_ki
 {
     return call->rbuf == MPI_IN_PLACE ||
            (kind == COLLX_BCAST && (unsigned)call->root >= (unsigned)comm->size);
-}
-
-static int run_bcast(struct collx_slot *slot, struct collx_call *call)
-{
-    struct collx_selection *selection = slot->state;
-
-    if (is_out_of_bounds(selection->comm, COLLX_BCAST, call))
-        return pass_to_mpi(COLLX_BCAST, call, COLLX_REASON_BAD_ARGUMENT);
-    if (recall(selection, call))
-        return run_route(selection, selection->last.route, call);
-    return run_new_bcast(selection, call);
 }
 
 /* Up to so many elements MPI takes buffers that are the same as in place; more it refuses, if it
@@ -386,31 +354,54 @@ static inline const struct collx_datatype *describe_allreduce(struct collx_call 
     return find_operand(call, type != &room->type) ? type : NULL;
 }
 
-/* As take_bcast(). */
+static __attribute__((noinline)) bool take_bcast(struct collx_selection *selection,
+                                                 struct collx_call *call, int *error)
+{
+    struct room room;
+    const struct collx_datatype *type = describe(call, &room);
+
+    call->reason = COLLX_REASON_BAD_ARGUMENT;
+    if (!type)
+        return false;
+    call->op = 0;
+    call->op_kind = COLLX_OP_NONE;
+    call->reduce = NULL;
+    return carry_out(selection, COLLX_BCAST, call, handles_of(call, type, &room), error);
+}
+
 static __attribute__((noinline)) bool take_allreduce(struct collx_selection *selection,
-                                                     struct collx_call *call, int *error,
-                                                     unsigned *reason)
+                                                     struct collx_call *call, int *error)
 {
     struct room room;
     const struct collx_datatype *type = describe_allreduce(call, &room);
 
-    *reason = COLLX_REASON_BAD_ARGUMENT;
+    call->reason = COLLX_REASON_BAD_ARGUMENT;
     if (!type)
         return false;
     call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
-    return carry_out(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room), error,
-                     reason);
+    return carry_out(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room), error);
 }
 
-static __attribute__((noinline)) int run_new_allreduce(struct collx_selection *selection,
-                                                       struct collx_call *call)
+/* A call that is not like the last one.  What the MPI library has of these is called from here,
+ * where there is less on the stack than in take_…(). */
+static __attribute__((noinline)) int run_new(struct collx_selection *selection,
+                                             enum collx_kind kind, struct collx_call *call)
 {
-    unsigned reason;
     int error;
+    const bool taken = (kind == COLLX_BCAST ? take_bcast : take_allreduce)(selection, call, &error);
 
-    return take_allreduce(selection, call, &error, &reason)
-               ? error
-               : pass_to_mpi(COLLX_ALLREDUCE, call, reason);
+    return taken ? error : pass_to_mpi(kind, call);
+}
+
+static int run_bcast(struct collx_slot *slot, struct collx_call *call)
+{
+    struct collx_selection *selection = slot->state;
+
+    if (is_out_of_bounds(selection->comm, COLLX_BCAST, call))
+        return refuse(COLLX_BCAST, call);
+    if (recall(selection, call))
+        return run_route(selection, selection->last.route, call);
+    return run_new(selection, COLLX_BCAST, call);
 }
 
 static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
@@ -418,11 +409,11 @@ static int run_allreduce(struct collx_slot *slot, struct collx_call *call)
     struct collx_selection *selection = slot->state;
 
     if (is_out_of_bounds(selection->comm, COLLX_ALLREDUCE, call))
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+        return refuse(COLLX_ALLREDUCE, call);
     if (call->op != selection->last.op || !recall(selection, call))
-        return run_new_allreduce(selection, call);
+        return run_new(selection, COLLX_ALLREDUCE, call);
     if (!find_operand(call, true))
-        return pass_to_mpi(COLLX_ALLREDUCE, call, COLLX_REASON_BAD_ARGUMENT);
+        return refuse(COLLX_ALLREDUCE, call);
     return run_route(selection, selection->last.route, call);
 }
 
