@@ -67,9 +67,14 @@ void collx_agree_world_met(void)
     is_done = true;
 }
 
-bool collx_agree_has_met(const struct collx_comm *comm, int *there)
+/* Remembered: an MPI library may take as long as the communicator has ranks times the job. */
+bool collx_agree_has_met(struct collx_comm *comm, int *there)
 {
-    return is_done && collx_world_has(comm, there);
+    if (!is_done)
+        return false;
+    if (there || comm->met == COLLX_MET_UNKNOWN)
+        comm->met = collx_world_has(comm, there) ? COLLX_MET : COLLX_MET_NOT;
+    return comm->met == COLLX_MET;
 }
 
 /* Who is alone need not ask, and must not: MPICH may not be ready to wait for anything, see
@@ -82,7 +87,7 @@ static bool is_alone(const struct collx_comm *comm)
 /* Open MPI numbers the nonblocking collectives of a communicator as a rank begins them, and an
  * MPI_Comm_idup of it, which the program may have on its way, begins some when its rank comes to
  * that: now before one of ours, now after it.  Those that block have nothing to do with these. */
-static bool may_block(const struct collx_comm *comm)
+static bool may_block(struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
     return collx_agree_has_met(comm, NULL);

@@ -17,7 +17,7 @@ void collx_agree_world_met(void);
 
 /* Whether all ranks of this communicator are known to have done so with each other; all say the
  * same.  Not of those of another job.  `there`: as of collx_world_has(). */
-bool collx_agree_has_met(const struct collx_comm *comm, int *there);
+bool collx_agree_has_met(struct collx_comm *comm, int *there);
 
 /* `bytes` of each rank, in rank order. */
 int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes);

@@ -110,6 +110,9 @@ struct collx_comm {
     uintptr_t last_predefined; /* of the types of the calls so far that are; 0: there was none */
     struct collx_handed handed;
 
+    /* collx_agree_has_met(), once that has been found out. */
+    enum { COLLX_MET_UNKNOWN, COLLX_MET, COLLX_MET_NOT } met;
+
     /* Of pmpi/kept.c; NULL: nobody has asked for it, or there is none. */
     struct collx_identity *identity;
 

@@ -37,7 +37,7 @@ static size_t identity_size(int ranks)
     return sizeof(struct collx_identity) + (size_t)ranks * sizeof(int);
 }
 
-static struct collx_identity *identity_create(const struct collx_comm *comm)
+static struct collx_identity *identity_create(struct collx_comm *comm)
 {
     struct collx_identity *identity =
         comm->size > RANKS_MOST ? NULL : calloc(1, identity_size(comm->size));

@@ -62,8 +62,7 @@ static bool ask(struct collx_comm *comm, bool met)
 /* The communicator is due to be set up, or it is time to ask whether it is. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
-    /* Those whose key is known have met, which takes as long to find out as to ask. */
-    const bool met = comm->identity || collx_agree_has_met(comm, NULL);
+    const bool met = collx_agree_has_met(comm, NULL);
     bool due = comm->calls >= comm->due_at;
 
     if (!met && collx_comm_is_barred(comm))
