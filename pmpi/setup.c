@@ -300,7 +300,8 @@ bool collx_comm_is_barred(struct collx_comm *comm)
     if (collx_option_number(COLLX_OPTION_OTHER_JOBS) || !collx_world_lacks(comm))
         return false;
     collx_calls_all_to_mpi(comm, COLLX_REASON_OTHER_JOBS);
-    if (collx_policy_orders(collx_policy_own()) || collx_option_number(COLLX_OPTION_VERBOSE) > 0) {
+    if (comm->rank == 0 && (collx_policy_orders(collx_policy_own()) ||
+                            collx_option_number(COLLX_OPTION_VERBOSE) > 0)) {
         collx_comm_name(comm);
         collx_setup_report_failed(comm, "are of several jobs, which need not all run under collx. "
                                         "COLLX_OTHER_JOBS=on in all of them says that they do");

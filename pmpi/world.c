@@ -57,29 +57,29 @@ bool collx_world_has_threads(void)
            collx_sessions_any();
 }
 
-/* Whether all ranks of `comm` are in `whole`. */
-static bool has(MPI_Group whole, const struct collx_comm *comm, int *there)
+/* Whether all ranks of `comm` are in `whole`; UNKNOWN: MPI does not tell, maybe here alone. */
+static enum { LACKS, HAS, UNKNOWN } look(MPI_Group whole, const struct collx_comm *comm, int *there)
 {
     enum { SOME = 64 };
     MPI_Group group;
-    int from[SOME], to[SOME], done = 0;
+    int from[SOME], to[SOME], done = 0, error = MPI_SUCCESS;
     bool all = true;
 
     if (pmpi.Comm_group(comm->comm, &group))
-        return false;
-    while (all && done < comm->size) {
+        return UNKNOWN;
+    while (all && !error && done < comm->size) {
         int count = comm->size - done < SOME ? comm->size - done : SOME;
         for (int i = 0; i < count; i++)
             from[i] = done + i;
-        all = !pmpi.Group_translate_ranks(group, count, from, whole, to);
-        for (int i = 0; i < count; i++)
+        error = pmpi.Group_translate_ranks(group, count, from, whole, to);
+        for (int i = 0; i < count && !error; i++)
             all = all && to[i] != MPI_UNDEFINED;
-        if (there)
+        if (there && !error)
             memcpy(&there[done], to, (size_t)count * sizeof to[0]);
         done += count;
     }
     pmpi.Group_free(&group);
-    return all;
+    return error ? UNKNOWN : all ? HAS : LACKS;
 }
 
 /* Acquire: pairs with the release in collx_world_keep(). */
@@ -90,7 +90,7 @@ static bool is_kept(void)
 
 bool collx_world_has(const struct collx_comm *comm, int *there)
 {
-    return is_kept() && has(world, comm, there);
+    return is_kept() && look(world, comm, there) == HAS;
 }
 
 bool collx_world_lacks(const struct collx_comm *comm)
@@ -98,11 +98,11 @@ bool collx_world_lacks(const struct collx_comm *comm)
     MPI_Group own;
 
     if (is_kept())
-        return !has(world, comm, NULL);
+        return look(world, comm, NULL) == LACKS;
     /* It has come up past collx. */
     if (!collx_world_up() || pmpi.Comm_group(MPI_COMM_WORLD, &own))
         return false;
-    const bool lacks = !has(own, comm, NULL);
+    const bool lacks = look(own, comm, NULL) == LACKS;
     pmpi.Group_free(&own);
     return lacks;
 }
