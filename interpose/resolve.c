@@ -16,6 +16,7 @@
 #include "base/folder.h"
 #include "base/launcher.h"
 #include "base/stderr.h"
+#include "interpose/any_libc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,6 +44,7 @@ static const char *const names[COLLX_ENTRIES] = {
 #undef ENTRY
 };
 
+static collx_dlsym_fn *find;     /* NULL: there is no such function */
 static void *mpi;                /* NULL: none was found */
 static void *behind = RTLD_NEXT; /* where to look for what it has not */
 static void *real[COLLX_ENTRIES];
@@ -54,7 +56,7 @@ static void warn(const char *format, ...)
     char text[1024] = "collx: ";
     va_list args;
 
-    if (!collx_launcher_first())
+    if (!collx_launcher_first() || !pthread_sigmask)
         return;
     va_start(args, format);
     vsnprintf(text + strlen(text), sizeof text - strlen(text) - 1, format, args);
@@ -104,7 +106,7 @@ static bool is_library(const char *name)
 /* The function in `handle`, or in what that needs; NULL: it has none, or that is our own. */
 static void *look_up(void *handle, const char *name)
 {
-    const char *found = dlsym(handle, name);
+    const char *found = find ? find(handle, name) : NULL;
 
     return found >= collx_entries && found < collx_entries_end ? NULL : (void *)found;
 }
@@ -218,6 +220,13 @@ static bool is_for_another(void *adapter)
 static void load_adapter(void)
 {
     char version[256], path[sizeof folder + 64], why[512] = "";
+
+    if (!dladdr1) {
+        warn("the program uses another C library than glibc, which collx was built for; it runs "
+             "without collx. Run it with collx in a container that has glibc");
+        return;
+    }
+    collx_folder_of((void *)collx_resolve, folder, sizeof folder);
     /* Not where the program has rights that its user has not: it would be code of his choice. */
     const char *wanted = secure_getenv("COLLX_ADAPTER");
     const char *adapter = adapter_for(version, sizeof version);
@@ -308,21 +317,31 @@ static bool fill_tables(void)
     return stands_in;
 }
 
-static void resolve(void)
+static void find_mpi(void)
 {
     mpi = find_loaded(is_usual, is_mpi);
     if (!mpi)
         mpi = find_loaded(is_called_mpi, is_mpi);
     if (!mpi)
         find_stand_in();
-    collx_folder_of((void *)collx_resolve, folder, sizeof folder);
+}
+
+static void resolve(void)
+{
+    find = collx_find_dlsym();
+    if (dlsym)
+        find_mpi();
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         real[i] = look_up(mpi ? mpi : behind, names[i]);
         route[i] = real[i];
     }
     if (mpi)
         load_adapter();
-    if (!fill_tables() && !mpi)
+    const bool stands_in = fill_tables();
+    if (!dlsym)
+        warn("the program's C library is older than the one that collx was built with; it runs "
+             "without collx. Build collx on this system, with its mpicc");
+    else if (!stands_in && !mpi)
         warn(
             "an MPI function was called, but no MPI shared library is loaded (is the program "
             "linked with a static one, or with -lcollx but without -Wl,--no-as-needed before it?); "

@@ -41,6 +41,38 @@ def needs_libc_alone(folder):
     check(needed == ["libc.so.6"], f"it needs {needed}")
 
 
+def takes_what_older_ones_have(folder):
+    """The loader ends a process, of whatever program, that lacks what a preloaded library needs."""
+    # Of the versions at which functions may enter that have been in glibc from the first: what a
+    # machine's first glibc was called, and those of single functions that are not new.
+    known = {"2.2.5", "2.3.3", "2.17"}
+    listed = run(["nm", "-D", "--undefined-only", collx]).expect().out
+    taken = re.findall(r"(\w)\s+(\w+)@GLIBC_([\d.]+)", listed)
+    check(("w", "dlsym") in {entry[:2] for entry in taken}, listed)
+    newer = [f"{name} of {version}" for _, name, version in taken if version not in known]
+    check(not newer, f"it takes {newer}")
+
+
+def with_another_libc(folder):
+    compiler = shutil.which("musl-gcc")
+    if not compiler:
+        raise Skip("there is no musl-gcc")
+    source, program, library = (folder / name for name in ("calls.c", "calls", "libmpi.so"))
+    source.write_text("""int MPI_Barrier(void *);
+int main(void) { return MPI_Barrier((void *)0x101) + MPI_Barrier((void *)0x101); }
+""")
+    stand_in = Path(__file__).parent / "programs" / "standard_abi.c"
+    run([compiler, "-shared", "-fPIC", stand_in, "-o", library]).expect()
+    run([compiler, source, library, f"-Wl,-rpath,{folder}", "-o", program]).expect()
+    run([program]).expect().expect_quiet()
+    result = run([program], {"LD_PRELOAD": str(collx)}).expect()
+    said = result.err.splitlines()
+    check(len(said) == 1 and said[0].startswith("collx: ") and "another C library" in said[0], result.err)
+    source.write_text("int main(void) { return 0; }")
+    run([compiler, source, "-o", program]).expect()
+    run([program], {"LD_PRELOAD": str(collx)}).expect().expect_quiet()
+
+
 def runs_nothing_when_loaded(folder):
     # The one word in .init_array, and in .fini_array, is the compiler's own.
     sections = run(["readelf", "-S", "-W", collx]).expect().out
@@ -153,6 +185,8 @@ for launcher in launchers:
 cases += [
     ("an MPI library of the standard ABI", standard_abi),
     ("it needs libc alone", needs_libc_alone),
+    ("it takes nothing that an older libc has not", takes_what_older_ones_have),
+    ("a program of another libc", with_another_libc),
     ("it runs nothing when it is loaded", runs_nothing_when_loaded),
     ("it exports names of MPI alone", exports_names_of_mpi_alone),
     ("its entries can be unwound", entries_can_be_unwound),
