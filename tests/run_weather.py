@@ -53,13 +53,29 @@ def survives(case, env=None, rule=None, words=()):
 def loses_a_rank(folder):
     def one(env):
         launch, *words = mpi.command(RANKS, [weather, "loses-a-rank"], env)
-        return run([launch, "--with-ft", "ulfm", *words], timeout=60)
+        return run([launch, "--with-ft", "ulfm", *words], timeout=30)
 
-    if one({}).code:
+    def with_collx(**env):
+        # Open MPI 5.0.7 itself does not come to an end in 3 of 90 runs without collx, nor in more with
+        # it.  What collx makes it do is in each.
+        for last in False, False, True:
+            try:
+                return good(one({"LD_PRELOAD": collx, **env}))
+            except Failure as failure:
+                if last or "not over after" not in str(failure):
+                    raise
+
+    try:
+        plain = one({}).code
+    except Failure:
+        plain = None
+    if plain:
         raise Skip("this MPI library does not survive the loss of ranks, without collx either")
-    for env in {}, {"COLLX_AT_ONCE": "on"}, {"COLLX_TRACE": folder / "trace"}:
-        said_once(good(one({"LD_PRELOAD": collx, **env})), "shall survive the loss of others")
-    calls = Report(build, folder / "trace").per_rank()
+    for env in {}, {"COLLX_AT_ONCE": "on"}:
+        said_once(with_collx(**env), "shall survive the loss of others")
+    trace = folder / "trace"
+    said_once(with_collx(COLLX_TRACE=trace), "shall survive the loss of others")
+    calls = Report(build, trace).per_rank()
     # Of the one that is lost what it has written down; of the others also 616 calls that went well.
     check(min(calls) > 500 and max(calls) > 1200, f"{calls}")
 
