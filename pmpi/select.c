@@ -286,17 +286,6 @@ static inline enum handles handles_of(const struct collx_call *call,
     return call->contiguous ? LASTING : PREDEFINED;
 }
 
-/* Of a described call: whether somebody takes it, and then *error; else call->reason. */
-static inline bool carry_out(struct collx_selection *selection, enum collx_kind kind,
-                             struct collx_call *call, enum handles handles, int *error)
-{
-    const struct route *route = find_route(selection, kind, call, handles);
-
-    if (route)
-        *error = run_as(handles, selection, route, call);
-    return route != NULL;
-}
-
 /* What MPI refuses of a Bcast or Allreduce, whatever else its arguments are. */
 static inline bool is_out_of_bounds(const struct collx_comm *comm, enum collx_kind kind,
                                     const struct collx_call *call)
@@ -334,7 +323,15 @@ static inline bool find_operand(struct collx_call *call, bool predefined)
     return true;
 }
 
-/* Likewise, of an Allreduce; NULL: MPI does not take it. */
+static inline const struct collx_datatype *describe_bcast(struct collx_call *call,
+                                                          struct room *room)
+{
+    call->op = 0;
+    call->op_kind = COLLX_OP_NONE;
+    call->reduce = NULL;
+    return describe(call, room);
+}
+
 static inline const struct collx_datatype *describe_allreduce(struct collx_call *call,
                                                               struct room *room)
 {
@@ -351,46 +348,43 @@ static inline const struct collx_datatype *describe_allreduce(struct collx_call 
                                 : !collx_datatype_allows(type, call->op_kind, (MPI_Op)call->op))
             return NULL;
     }
+    call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
     return find_operand(call, type != &room->type) ? type : NULL;
 }
 
-static __attribute__((noinline)) bool take_bcast(struct collx_selection *selection,
-                                                 struct collx_call *call, int *error)
+/* All that follows from the arguments of a Bcast or Allreduce, as in describe(); NULL: MPI does not
+ * take them. */
+static inline const struct collx_datatype *describe_kind(enum collx_kind kind,
+                                                         struct collx_call *call, struct room *room)
 {
-    struct room room;
-    const struct collx_datatype *type = describe(call, &room);
-
-    call->reason = COLLX_REASON_BAD_ARGUMENT;
-    if (!type)
-        return false;
-    call->op = 0;
-    call->op_kind = COLLX_OP_NONE;
-    call->reduce = NULL;
-    return carry_out(selection, COLLX_BCAST, call, handles_of(call, type, &room), error);
+    return kind == COLLX_BCAST ? describe_bcast(call, room) : describe_allreduce(call, room);
 }
 
-static __attribute__((noinline)) bool take_allreduce(struct collx_selection *selection,
-                                                     struct collx_call *call, int *error)
+/* Whether somebody takes the call, and then *error; else call->reason. */
+static __attribute__((noinline)) bool take(struct collx_selection *selection, enum collx_kind kind,
+                                           struct collx_call *call, int *error)
 {
     struct room room;
-    const struct collx_datatype *type = describe_allreduce(call, &room);
+    const struct collx_datatype *type = describe_kind(kind, call, &room);
 
     call->reason = COLLX_REASON_BAD_ARGUMENT;
     if (!type)
         return false;
-    call->reduce = collx_reduce_kernel(call->op_kind, type->elem);
-    return carry_out(selection, COLLX_ALLREDUCE, call, handles_of(call, type, &room), error);
+    const enum handles handles = handles_of(call, type, &room);
+    const struct route *route = find_route(selection, kind, call, handles);
+    if (route)
+        *error = run_as(handles, selection, route, call);
+    return route != NULL;
 }
 
 /* A call that is not like the last one.  What the MPI library has of these is called from here,
- * where there is less on the stack than in take_…(). */
+ * where there is less on the stack than in take(). */
 static __attribute__((noinline)) int run_new(struct collx_selection *selection,
                                              enum collx_kind kind, struct collx_call *call)
 {
     int error;
-    const bool taken = (kind == COLLX_BCAST ? take_bcast : take_allreduce)(selection, call, &error);
 
-    return taken ? error : pass_to_mpi(kind, call);
+    return take(selection, kind, call, &error) ? error : pass_to_mpi(kind, call);
 }
 
 static int run_bcast(struct collx_slot *slot, struct collx_call *call)
@@ -429,8 +423,7 @@ bool collx_select_sign(const struct collx_comm *comm, enum collx_kind kind,
         return true;
     if (is_out_of_bounds(comm, kind, call))
         return false;
-    type =
-        kind == COLLX_BCAST ? describe(&described, &room) : describe_allreduce(&described, &room);
+    type = describe_kind(kind, &described, &room);
     if (!type)
         return false;
     signature->bytes = described.bytes;
