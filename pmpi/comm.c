@@ -172,6 +172,7 @@ static bool publish(uintptr_t handle)
 /* Give back all but the state itself.  Twice is once. */
 static void give_up(struct collx_comm *state)
 {
+    collx_hold_forget(&state->hold);
     collx_comm_teardown(state);
     collx_messages_close(&state->routes.messages);
 }

@@ -8,6 +8,7 @@
 #define COLLX_COMM_H
 
 #include "base/algorithm.h"
+#include "pmpi/hold.h"
 #include "pmpi/pmpi.h"
 
 #include <limits.h>
@@ -126,6 +127,7 @@ struct collx_comm {
     struct collx_routes routes;
     int segment_fd;                 /* of the leader, while the others open it; else 0 */
     struct collx_net *rma;          /* the latest of pmpi/rma.h; NULL: none, or of other ranks */
+    struct collx_hold hold;         /* of the call that is under way */
     struct collx_comparison *check; /* pmpi/check.h; NULL: its calls are not compared */
     char name[MPI_MAX_OBJECT_NAME + 1]; /* as MPI knows it when it is set up */
     /* For messages: the name, or what can be said. */

@@ -62,6 +62,7 @@ void collx_hold_take(struct collx_hold *hold, const struct collx_call *call)
 {
     const bool threads = collx_world_has_threads();
 
+    collx_hold_drop(hold);
     hold->type_held = threads && !collx_datatype_predefined((MPI_Datatype)call->datatype);
     hold->op_held = threads && call->op_kind == COLLX_OP_USER;
     if (hold->type_held)
@@ -70,17 +71,37 @@ void collx_hold_take(struct collx_hold *hold, const struct collx_call *call)
         add(&ops, &hold->op, call->op);
 }
 
+/* How often the type and the operation have to be freed now. */
+struct frees {
+    int types, ops;
+};
+
+static struct frees let_go(struct collx_hold *hold)
+{
+    const struct frees frees = {
+        .types = hold->type_held ? remove_from(&types, &hold->type) : 0,
+        .ops = hold->op_held ? remove_from(&ops, &hold->op) : 0,
+    };
+
+    hold->type_held = hold->op_held = false;
+    return frees;
+}
+
 void collx_hold_drop(struct collx_hold *hold)
 {
-    MPI_Datatype type = (MPI_Datatype)hold->type.handle;
-    MPI_Op op = (MPI_Op)hold->op.handle;
+    const MPI_Datatype type = (MPI_Datatype)hold->type.handle;
+    const MPI_Op op = (MPI_Op)hold->op.handle;
+    struct frees frees = let_go(hold);
 
-    if (hold->type_held)
-        for (int frees = remove_from(&types, &hold->type); frees; frees--)
-            pmpi.Type_free(&(MPI_Datatype){type});
-    if (hold->op_held)
-        for (int frees = remove_from(&ops, &hold->op); frees; frees--)
-            pmpi.Op_free(&(MPI_Op){op});
+    for (; frees.types; frees.types--)
+        pmpi.Type_free(&(MPI_Datatype){type});
+    for (; frees.ops; frees.ops--)
+        pmpi.Op_free(&(MPI_Op){op});
+}
+
+void collx_hold_forget(struct collx_hold *hold)
+{
+    let_go(hold);
 }
 
 static int type_free(MPI_Datatype *type)

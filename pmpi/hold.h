@@ -17,17 +17,22 @@ struct collx_held {
     struct collx_held *next;
 };
 
-/* Of a call.  Where nothing has to be held it stays empty. */
+/* Of the call that is under way on a communicator; zeroed before the first one.  Where nothing has
+ * to be held it stays empty.  Not of a stack frame, which an operation of the program's may leave
+ * by longjmp or by an exception: what such a call held is held until the next one. */
 struct collx_hold {
     bool type_held, op_held;
     struct collx_held type, op;
 };
 
-/* Hold what a described Bcast or Allreduce uses and other threads may free, until the drop, which
- * has to come from the same stack frame: before anything that may leave that in another way, as an
- * error handler of the program's may.  Local. */
+/* Hold what a described Bcast or Allreduce uses and other threads may free, until the drop.  Local.
+ */
 void collx_hold_take(struct collx_hold *hold, const struct collx_call *call);
 void collx_hold_drop(struct collx_hold *hold);
+
+/* The communicator goes.  What a call that was left should have freed is not freed any more, since
+ * MPI may take no calls. */
+void collx_hold_forget(struct collx_hold *hold);
 
 /* Take MPI_Type_free and MPI_Op_free over. */
 void collx_hold_install(void);

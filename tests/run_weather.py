@@ -613,6 +613,8 @@ main([
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
     ("an error handler that jumps out of a call of another thread",
      simple("jump-out-in-thread", ranks=2)),
+    ("an operation that jumps out of a call", simple("jump-out-of-operation", ranks=2,
+                                                     env={"COLLX_AT_ONCE": "on"})),
     ("buffers that are the same, where MPI does not look", same_buffers({})),
     ("buffers that are the same at once, where MPI does not look",
      same_buffers({"COLLX_AT_ONCE": "on"})),

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Handles that a program forgot to set are MPI's to refuse. */
@@ -267,6 +268,69 @@ static void jump_out_in_thread(void)
     finish();
 }
 
+static bool leave_operation;
+
+static void add_or_leave(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)type;
+    if (leave_operation)
+        longjmp(back, 1);
+    for (int i = 0; i < *len; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* Where the frames of the call were that was left there is something else then. */
+static __attribute__((noinline)) void use_stack(void)
+{
+    volatile char other[4096];
+
+    for (size_t i = 0; i < sizeof other; i++)
+        other[i] = 0x55;
+}
+
+static void add_by(MPI_Op op, MPI_Datatype type, MPI_Comm comm)
+{
+    int value = rank + 1, all = 0;
+
+    MPI_Allreduce(&value, &all, 1, type, op, comm);
+    CHECK(all == size * (size + 1) / 2);
+}
+
+/* An operation leaves the call that uses it, on all ranks, and then it and the type are freed; and
+ * the next ones, which may have their handles. */
+static void jump_out_of_operation(void)
+{
+    MPI_Comm comm;
+    int provided, value = 0, all = 0;
+
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    CHECK(provided == MPI_THREAD_MULTIPLE);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds(comm, 10);
+    for (volatile int i = 0; i < 20; i++) {
+        MPI_Datatype type;
+        MPI_Op op;
+        MPI_Type_dup(MPI_INT, &type);
+        MPI_Op_create(add_or_leave, 1, &op);
+        add_by(op, type, comm);
+        leave_operation = i % 3 == 0;
+        if (leave_operation && !setjmp(back)) {
+            MPI_Allreduce(&value, &all, 1, type, op, comm);
+            CHECK(!"left");
+        }
+        leave_operation = false;
+        use_stack();
+        MPI_Op_free(&op);
+        MPI_Type_free(&type);
+        CHECK(op == MPI_OP_NULL && type == MPI_DATATYPE_NULL);
+        MPI_Barrier(comm);
+    }
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 /* Buffers that are the same on some ranks alone, which is wrong, but does where MPI does not look.
  */
 static void same_buffers(void)
@@ -319,6 +383,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-told", lonely_error_told},
     {"jump-out-of-call", jump_out_of_call},
     {"jump-out-in-thread", jump_out_in_thread},
+    {"jump-out-of-operation", jump_out_of_operation},
     {"same-buffers", same_buffers},
     {"handler-meanwhile", handler_meanwhile},
     {"handler-of-world", handler_of_world},
