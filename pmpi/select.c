@@ -111,15 +111,49 @@ static inline int run_route(struct collx_selection *selection, const struct rout
     return end_route(call, route->slot->run(route->slot, call));
 }
 
+/* A call that comes while one of the same communicator is in an operation of the program's.  Mostly
+ * the operation has left that one, by longjmp or by an exception, on all ranks alike; then what
+ * lies in the segment is of half a call, and stays so; nor is it kept for the next communicator,
+ * since that would go by these slots. */
+static int run_meanwhile(struct collx_slot *slot, struct collx_call *call)
+{
+    static bool said;
+    struct collx_comm *comm = slot->state;
+
+    if (comm->rank == 0)
+        collx_warn_once(&said,
+                        "an operation of the program's has left a call of MPI_Allreduce on %s, or "
+                        "makes calls on it itself: these go to the MPI library. Have the operation "
+                        "return, and look at what it found after the call",
+                        comm->label);
+    call->route = 0;
+    call->reason = COLLX_REASON_NOT_TAKEN;
+    return collx_call_mpi((enum collx_kind)(slot - comm->slot), call);
+}
+
+static inline int run_operating(struct collx_comm *comm, const struct route *route,
+                                struct collx_call *call)
+{
+    struct collx_slot before[COLLX_ROUTED];
+
+    memcpy(before, comm->slot, sizeof before);
+    for (int kind = 0; kind < COLLX_ROUTED; kind++)
+        comm->slot[kind] = (struct collx_slot){.run = run_meanwhile, .state = comm};
+    int error = route->slot->run(route->slot, call);
+    memcpy(comm->slot, before, sizeof before);
+    return error;
+}
+
 static __attribute__((noinline)) int
 run_with_made(struct collx_selection *selection, const struct route *route, struct collx_call *call)
 {
-    struct collx_hold *hold = &selection->comm->hold;
+    struct collx_comm *comm = selection->comm;
 
     note_route(selection, route, call);
-    collx_hold_take(hold, call);
-    int error = route->slot->run(route->slot, call);
-    collx_hold_drop(hold);
+    collx_hold_take(&comm->hold, call);
+    int error = call->op_kind == COLLX_OP_USER ? run_operating(comm, route, call)
+                                               : route->slot->run(route->slot, call);
+    collx_hold_drop(&comm->hold);
     return end_route(call, error);
 }
 

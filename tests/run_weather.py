@@ -80,6 +80,13 @@ def loses_a_rank(folder):
     check(min(calls) > 500 and max(calls) > 1200, f"{calls}")
 
 
+def leaves_operation(folder):
+    result, calls = routes(folder, {"COLLX_AT_ONCE": "on"}, "jump-out-of-operation", ranks=2)
+    said_once(good(result), "an operation of the program's has left")
+    check(len(spoke(result)) == 1, result.err)
+    check(calls.get(("pmpi", "not taken")), f"{calls}")
+
+
 def aborts(folder):
     plain = job("aborts", with_collx=False)
     result, calls = routes(folder, case="aborts")
@@ -613,8 +620,7 @@ main([
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
     ("an error handler that jumps out of a call of another thread",
      simple("jump-out-in-thread", ranks=2)),
-    ("an operation that jumps out of a call", simple("jump-out-of-operation", ranks=2,
-                                                     env={"COLLX_AT_ONCE": "on"})),
+    ("an operation that jumps out of a call", leaves_operation),
     ("buffers that are the same, where MPI does not look", same_buffers({})),
     ("buffers that are the same at once, where MPI does not look",
      same_buffers({"COLLX_AT_ONCE": "on"})),

@@ -288,46 +288,58 @@ static __attribute__((noinline)) void use_stack(void)
         other[i] = 0x55;
 }
 
-static void add_by(MPI_Op op, MPI_Datatype type, MPI_Comm comm)
+static void sum(int count, int *values, int *sums, MPI_Op op, MPI_Datatype type, MPI_Comm comm)
 {
-    int value = rank + 1, all = 0;
-
-    MPI_Allreduce(&value, &all, 1, type, op, comm);
-    CHECK(all == size * (size + 1) / 2);
+    for (int i = 0; i < count; i++)
+        values[i] = rank + i;
+    MPI_Allreduce(values, sums, count, type, op, comm);
+    for (int i = 0; i < count; i++)
+        CHECK(sums[i] == size * (size - 1) / 2 + size * i);
 }
 
-/* An operation leaves the call that uses it, on all ranks, and then it and the type are freed; and
- * the next ones, which may have their handles. */
+/* Then the operation and the type are freed, and the next ones may have their handles. */
+static void leave_operation_of(int count, int *values, int *sums, MPI_Comm comm)
+{
+    MPI_Datatype type;
+    MPI_Op op;
+
+    MPI_Type_dup(MPI_INT, &type);
+    MPI_Op_create(add_or_leave, 1, &op);
+    sum(count, values, sums, op, type, comm);
+    leave_operation = true;
+    if (!setjmp(back)) {
+        MPI_Allreduce(values, sums, count, type, op, comm);
+        CHECK(!"left");
+    }
+    leave_operation = false;
+    use_stack();
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    CHECK(op == MPI_OP_NULL && type == MPI_DATATYPE_NULL);
+    for (int more = 0; more < 3; more++)
+        sum(count, values, sums, MPI_SUM, MPI_INT, comm);
+}
+
+/* An operation leaves the call that uses it, on all ranks. */
 static void jump_out_of_operation(void)
 {
-    MPI_Comm comm;
-    int provided, value = 0, all = 0;
+    enum { MOST = 100000 };
+    static int values[MOST], sums[MOST];
+    int provided;
 
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     CHECK(provided == MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    rounds(comm, 10);
-    for (volatile int i = 0; i < 20; i++) {
-        MPI_Datatype type;
-        MPI_Op op;
-        MPI_Type_dup(MPI_INT, &type);
-        MPI_Op_create(add_or_leave, 1, &op);
-        add_by(op, type, comm);
-        leave_operation = i % 3 == 0;
-        if (leave_operation && !setjmp(back)) {
-            MPI_Allreduce(&value, &all, 1, type, op, comm);
-            CHECK(!"left");
-        }
-        leave_operation = false;
-        use_stack();
-        MPI_Op_free(&op);
-        MPI_Type_free(&type);
-        CHECK(op == MPI_OP_NULL && type == MPI_DATATYPE_NULL);
-        MPI_Barrier(comm);
+    for (int i = 0; i < 20; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        leave_operation_of(i % 2 ? 1 : MOST, values, sums, comm);
+        rounds(comm, 10);
+        if (i % 3 == 0)
+            leave_operation_of(1, values, sums, comm);
+        MPI_Comm_free(&comm);
     }
-    MPI_Comm_free(&comm);
     finish();
 }
 
