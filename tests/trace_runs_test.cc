@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <set>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -201,6 +202,28 @@ TEST(Trace, JobsThatBeginAtOnceReplaceNoneOfEachOther)
         ASSERT_EQ(found.size(), (size_t)JOBS) << "round " << round;
         ASSERT_TRUE(std::filesystem::exists(folder.file(0)));
     }
+}
+
+// In a folder of several users, who write files that nobody else may read.
+TEST(Trace, WhatMayNotBeReadIsNotReplaced)
+{
+    TraceFolder folder;
+    std::filesystem::create_directory(folder.path);
+    for (const std::string &each : {folder.root, folder.path})
+        std::filesystem::permissions(each, std::filesystem::perms::all);
+    std::ofstream(folder.file(0)) << "another user's";
+    ASSERT_EQ(chmod(folder.file(0).c_str(), 0), 0);
+    ASSERT_EQ(in_process([&] {
+                  ASSERT_EQ(geteuid() ? 0 : seteuid(65534), 0); // root may read all
+                  open_or_die(trace_setup(folder, 0, 1));
+                  collx_recorder.close();
+              }),
+              0);
+    EXPECT_EQ(std::filesystem::file_size(folder.file(0)), strlen("another user's"));
+    size_t traces = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
+        traces += entry.path() != folder.file(0) && open_trace(entry.path());
+    EXPECT_EQ(traces, 1u);
 }
 
 // What is no trace, and cannot be removed, stays where it is.

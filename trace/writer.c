@@ -139,8 +139,9 @@ static bool in_use(const char *path, const struct collx_trace_header *mine)
     /* Not to be kept waiting by a FIFO of that name. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 
+    /* What may not be read is another user's, who may well be at it. */
     if (fd < 0)
-        return false;
+        return errno == EACCES;
     ssize_t got = pread(fd, &header, sizeof header, 0);
     close(fd);
     return got == sizeof header && !memcmp(header.magic, mine->magic, sizeof header.magic) &&
