@@ -261,6 +261,12 @@ const size_t sizes[] = {0,    1,     2,     7,     8,     9,     15,     16,    
                         4095, 4096,  4097,  32767, 32768, 32769, 65536,  65537,  8192,
                         8191, 99999, 16384, 32776, 40000, 98304, 131072, 262147, 300001};
 
+/* One after the other; with a sanitizer, which has fewer rounds, some with each number of ranks. */
+size_t nth_size(int n, const Case &c)
+{
+    return sizes[static_cast<size_t>(n + 4 * c.size) % std::size(sizes)];
+}
+
 const Pattern pattern(300001);
 
 /* Of elements in a Bcast, in bytes: what all have whole numbers of, and what a rank may have. */
@@ -285,7 +291,7 @@ TEST_P(Bcast, EverybodyHasTheRootsBytes)
                   Dice shared(1), own(100 + self.team.rank);
                   std::vector<unsigned char> buf(300064);
                   for (int round = 0; round < 300 / slower; round++) {
-                      size_t bytes = sizes[shared.below(std::size(sizes))];
+                      size_t bytes = nth_size(round / 3, c);
                       if (round % 3)
                           bytes = shared.below(round % 2 ? 200 : 400);
                       int root = static_cast<int>(shared.below(self.team.size));
@@ -332,8 +338,7 @@ TEST_P(Allreduce, SumsUp)
                   const int n = self.team.size;
                   std::vector<int64_t> send(40000), receive(40000);
                   for (int round = 0; round < 200 / slower; round++) {
-                      int64_t count =
-                          static_cast<int64_t>(sizes[shared.below(std::size(sizes))] / 8);
+                      int64_t count = static_cast<int64_t>(nth_size(round / 3, c) / 8);
                       if (round % 3)
                           count = static_cast<int64_t>(shared.below(20));
                       bool in_place = shared.below(2);
@@ -403,6 +408,60 @@ INSTANTIATE_TEST_SUITE_P(
         return all;
     }()),
     name_of);
+
+/* What counts calls in 8 or 16 bits, or has room for so many, begins again somewhere. */
+class ManyCalls : public testing::TestWithParam<Case>
+{
+};
+
+TEST_P(ManyCalls, AreAllRight)
+{
+    enum { CALLS = 70000 };
+    const Case &c = GetParam();
+    auto *arrived = static_cast<std::atomic<int> *>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+
+    EXPECT_EQ("", run_case(c, [&](Rank &self) {
+                  const int me = self.team.rank, n = self.team.size;
+                  for (int round = 1; round <= CALLS / slower; round++) {
+                      int64_t value = 3 * round + me, sum = 0;
+                      int error = 0;
+                      switch (c.algorithm->kind) {
+                      case COLLX_BARRIER:
+                          arrived[me].store(round, std::memory_order_relaxed);
+                          error = self.barrier();
+                          for (int rank = 0; rank < n; rank++)
+                              if (arrived[rank].load(std::memory_order_relaxed) < round)
+                                  return at("left early", round);
+                          break;
+                      case COLLX_BCAST:
+                          error = self.bcast(&value, sizeof value, round % 7 % n);
+                          if (value != 3 * round + round % 7 % n)
+                              return at("wrong bytes", round);
+                          break;
+                      default:
+                          error = self.sum(&value, &sum, 1);
+                          if (sum != 3 * round * n + n * (n - 1) / 2)
+                              return at("a wrong sum", round);
+                      }
+                      if (error)
+                          return at("an error", round);
+                  }
+                  return std::string();
+              }));
+    munmap(arrived, 4096);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ManyCalls, testing::ValuesIn([] {
+                             std::vector<Case> all;
+                             for (collx_kind kind : {COLLX_BARRIER, COLLX_BCAST, COLLX_ALLREDUCE})
+                                 for (const Case &c : cases(kind))
+                                     if (c.kind == all_kinds[0] && c.form.empty() &&
+                                         (c.size == 3 || (c.size == 2 && !c.crowded)))
+                                         all.push_back(c);
+                             return all;
+                         }()),
+                         name_of);
 
 /* Ranks that disagreed about which of these calls is tried, or goes which way, would wait for each
  * other for ever.  Of single copies alone help wins the look nearly always, and so there is a duel.
