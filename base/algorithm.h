@@ -194,7 +194,8 @@ struct collx_algorithm {
      * which then agree not to use it.  It may set slot->run.  NULL: there is nothing to do. */
     int (*connect)(struct collx_team *team, struct collx_slot *slot, char *why, size_t size);
     /* Whether this call can be taken, from what is equal on all ranks: bytes, op_kind, root, and of
-     * a reduction elem_bytes (a Bcast may have other elements on each rank).  NULL: all. */
+     * a reduction elem_bytes (a Bcast may have other elements on each rank) and whole, at which it
+     * has to look if it gives an operation some of the elements at a time.  NULL: all. */
     bool (*takes)(const void *state, const struct collx_call *call);
     /* One line for COLLX_VERBOSE about how it works on this team.  NULL: nothing to say. */
     void (*describe)(const void *state, char *line, size_t size);

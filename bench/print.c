@@ -9,6 +9,7 @@ extern const char bench_plot[]; /* plot.gp */
 /* What a point's rounds in one state come to. */
 struct summary {
     int rounds;
+    bool large; /* to copy it is no trifle */
     double flag, bare, copy, read;
     struct collx_spread ns[ROUTES_MOST],
         ratio[ROUTES_MOST]; /* ratio: MPI library's time to this one's */
@@ -62,7 +63,8 @@ static struct collx_spread spread_in(const struct point *point, enum state state
 
 static struct summary summarize(const struct point *point, enum state state)
 {
-    struct summary summary = {.flag = spread_in(point, state, FLAG, 0).median,
+    struct summary summary = {.large = point->bytes >= 4096,
+                              .flag = spread_in(point, state, FLAG, 0).median,
                               .bare = spread_in(point, state, BARE, 0).median,
                               .copy = spread_in(point, state, COPY, 0).median,
                               .read = spread_in(point, state, READ, 0).median};
@@ -78,12 +80,12 @@ static struct summary summarize(const struct point *point, enum state state)
 
 /* What no collective can beat by much: everybody has to hear that the others are there, and the
  * bytes have to get from the one's caches into the other's buffer; both may be under way at once.
- * 0 for a rank alone. */
+ * 0 for a rank alone, and where the copy was not measured, unless it takes as good as nothing. */
 static double limit_of(const struct summary *summary)
 {
     double limit = summary->bare > summary->read ? summary->bare : summary->read;
 
-    return machine.size < 2 ? 0 : limit;
+    return machine.size < 2 || (summary->large && summary->read <= 0) ? 0 : limit;
 }
 
 /* The route that a user gets; the MPI library's where there is no collx. */
@@ -105,7 +107,7 @@ static bool has_column(int route, const struct point *points, int count)
 }
 
 static void print_point(FILE *to, const struct point *point, const struct summary *summary,
-                        const bool *column)
+                        const bool *column, bool limits)
 {
     double limit = limit_of(summary);
 
@@ -126,8 +128,10 @@ static void print_point(FILE *to, const struct point *point, const struct summar
         else if (ns->n && r)
             fprintf(to, "%26s", "");
     }
-    if (limit > 0)
+    if (limit > 0 && summary->ns[users_route()].n)
         fprintf(to, " |%10.3f %5.1fx", limit / 1e3, summary->ns[users_route()].median / limit);
+    else if (limits)
+        fprintf(to, " |%17s", "");
     fprintf(to, " | %6d  %s\n", summary->rounds,
             route_runs(&routes[users_route()], point->kind, point->bytes));
 }
@@ -182,7 +186,7 @@ static void print_state(FILE *to, const struct point *points, int count, enum st
         fprintf(to, " |%10s %6s", "limit", users_route() ? "collx" : "mpi");
     fprintf(to, " | rounds, what collx runs\n");
     for (int i = 0; i < count; i++)
-        print_point(to, &points[i], &summaries[i], column);
+        print_point(to, &points[i], &summaries[i], column, limits);
 }
 
 void print_text(FILE *to, const struct point *points, int count)

@@ -82,7 +82,8 @@ struct collx_seg_ops {
 
     /* Into a segment that was made with the same `bytes`; also into one of this process.  -EAGAIN:
      * it cannot be reached now, perhaps later (collx_seg_connect repeats it).  Other failures are
-     * for good.  There is a sentence in `why` in either case. */
+     * for good; -EINVAL: that is no address of this driver's.  There is a sentence in `why` in
+     * either case. */
     int (*connect)(struct collx_net *net, const struct collx_seg_address *address, size_t bytes,
                    struct collx_remote **remote, char *why, size_t size);
 

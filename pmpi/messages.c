@@ -17,7 +17,8 @@ enum { POLLS = 64 };
 /* That of all processes of MPI_COMM_WORLD, until it ends. */
 static MPI_Comm shared;
 static bool has_shared;
-static atomic_int tags; /* so far, that this process gave to communicators whose rank 0 it is */
+static _Atomic int64_t
+    tags; /* so far, that this process gave to communicators whose rank 0 it is */
 
 /* While MPI_Finalize deletes what hangs on communicators, none must be freed any more.  Of the
  * thread that called it: another one may have a session. */
@@ -53,8 +54,7 @@ static int new_tag(void)
     pmpi.Comm_rank(MPI_COMM_WORLD, &rank);
     pmpi.Comm_size(MPI_COMM_WORLD, &size);
     pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
-    const int64_t tag =
-        rank + (int64_t)size * atomic_fetch_add_explicit(&tags, 1, memory_order_relaxed);
+    const int64_t tag = rank + size * atomic_fetch_add_explicit(&tags, 1, memory_order_relaxed);
     return found && tag <= *most ? (int)tag : -1;
 }
 
