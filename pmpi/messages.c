@@ -17,8 +17,8 @@ enum { POLLS = 64 };
 /* That of all processes of MPI_COMM_WORLD, until it ends. */
 static MPI_Comm shared;
 static bool has_shared;
-static _Atomic int64_t
-    tags; /* so far, that this process gave to communicators whose rank 0 it is */
+/* So far, that this process gave to communicators whose rank 0 it is. */
+static _Atomic int64_t tags;
 
 /* While MPI_Finalize deletes what hangs on communicators, none must be freed any more.  Of the
  * thread that called it: another one may have a session. */
