@@ -9,8 +9,8 @@ extern const char bench_plot[]; /* plot.gp */
 /* What a point's rounds in one state come to. */
 struct summary {
     int rounds;
-    bool large; /* to copy it is no trifle */
     double flag, bare, copy, read;
+    double limit; /* what no collective can beat by much; 0: nobody knows */
     struct collx_spread ns[ROUTES_MOST],
         ratio[ROUTES_MOST]; /* ratio: MPI library's time to this one's */
 };
@@ -61,10 +61,19 @@ static struct collx_spread spread_in(const struct point *point, enum state state
     return spread;
 }
 
+/* Everybody has to hear that the others are there, and the bytes have to get from the one's caches
+ * into the other's buffer; both may be under way at once.  Not of a rank alone, nor where the copy
+ * was not measured, unless it takes as good as nothing. */
+static double limit_of(const struct point *point, const struct summary *summary)
+{
+    if (machine.size < 2 || (point->bytes >= 4096 && summary->read <= 0))
+        return 0;
+    return summary->bare > summary->read ? summary->bare : summary->read;
+}
+
 static struct summary summarize(const struct point *point, enum state state)
 {
-    struct summary summary = {.large = point->bytes >= 4096,
-                              .flag = spread_in(point, state, FLAG, 0).median,
+    struct summary summary = {.flag = spread_in(point, state, FLAG, 0).median,
                               .bare = spread_in(point, state, BARE, 0).median,
                               .copy = spread_in(point, state, COPY, 0).median,
                               .read = spread_in(point, state, READ, 0).median};
@@ -75,17 +84,8 @@ static struct summary summarize(const struct point *point, enum state state)
         summary.ns[r] = spread_in(point, state, TIME, r);
         summary.ratio[r] = spread_in(point, state, RATIO, r);
     }
+    summary.limit = limit_of(point, &summary);
     return summary;
-}
-
-/* What no collective can beat by much: everybody has to hear that the others are there, and the
- * bytes have to get from the one's caches into the other's buffer; both may be under way at once.
- * 0 for a rank alone, and where the copy was not measured, unless it takes as good as nothing. */
-static double limit_of(const struct summary *summary)
-{
-    double limit = summary->bare > summary->read ? summary->bare : summary->read;
-
-    return machine.size < 2 || (summary->large && summary->read <= 0) ? 0 : limit;
 }
 
 /* The route that a user gets; the MPI library's where there is no collx. */
@@ -109,8 +109,6 @@ static bool has_column(int route, const struct point *points, int count)
 static void print_point(FILE *to, const struct point *point, const struct summary *summary,
                         const bool *column, bool limits)
 {
-    double limit = limit_of(summary);
-
     if (!summary->rounds)
         return;
     fprintf(to, "%-9s %8zu", collx_kind_name(point->kind), point->bytes);
@@ -128,8 +126,9 @@ static void print_point(FILE *to, const struct point *point, const struct summar
         else if (ns->n && r)
             fprintf(to, "%26s", "");
     }
-    if (limit > 0 && summary->ns[users_route()].n)
-        fprintf(to, " |%10.3f %5.1fx", limit / 1e3, summary->ns[users_route()].median / limit);
+    if (summary->limit > 0 && summary->ns[users_route()].n)
+        fprintf(to, " |%10.3f %5.1fx", summary->limit / 1e3,
+                summary->ns[users_route()].median / summary->limit);
     else if (limits)
         fprintf(to, " |%17s", "");
     fprintf(to, " | %6d  %s\n", summary->rounds,
@@ -169,7 +168,7 @@ static void print_state(FILE *to, const struct point *points, int count, enum st
     for (int i = 0; i < count; i++) {
         summaries[i] = summarize(&points[i], state);
         rounds += summaries[i].rounds;
-        limits = limits || limit_of(&summaries[i]) > 0;
+        limits = limits || summaries[i].limit > 0;
     }
     if (!rounds)
         return;
@@ -249,8 +248,8 @@ void print_csv(FILE *to, const struct point *points, int count)
                     fprintf(to, "%.3f,%.3f,%.3f,", ratio->median, ratio->low, ratio->high);
                 else
                     fprintf(to, ",,,");
-                if (limit_of(&summary) > 0)
-                    fprintf(to, "%.4f", limit_of(&summary) / 1e3);
+                if (summary.limit > 0)
+                    fprintf(to, "%.4f", summary.limit / 1e3);
                 /* Last and quoted, since parameters stand between commas. */
                 fprintf(to, ",\"%s\"\n", route_runs(&routes[r], point->kind, point->bytes));
             }
