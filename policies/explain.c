@@ -1,9 +1,11 @@
 /* Who decides what, in words: for `collx policy explain` and COLLX_VERBOSE=1. */
 #include "policies/match.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHOICES = 256, LINE = 1024 };
@@ -166,31 +168,40 @@ static void say_rest(const struct listener *to, const char *indent,
         say(to, "%s%s", indent, line);
 }
 
+static void explain_choice(const struct listener *to, const struct question *q,
+                           const struct collx_choice *choice)
+{
+    char text[LINE / 2], bytes[2 * COLLX_VALUE_MAX], ops[256], rule[sizeof q->policy->source];
+    uint32_t runner = find_runner(q, choice->rule, text, sizeof text);
+
+    collx_range_format(COLLX_SIZE, &choice->bytes, 0, bytes, sizeof bytes);
+    format_ops(choice->ops, ops, sizeof ops);
+    format_rule(q->policy, choice->rule, rule, sizeof rule);
+    say(to, "  %-20s %-12s %-10s %s", q->kind == COLLX_BARRIER ? "-" : bytes,
+        collx_kind_reduces(q->kind) ? ops : "-", rule, text);
+    if (choice->rule != UINT32_MAX)
+        say_reasons(to, "      ", q, choice->rule, runner);
+    say_rest(to, "      ", choice);
+}
+
 static void explain_all(const struct listener *to, const struct question *q)
 {
-    struct collx_choice choice[CHOICES];
-    char text[LINE / 2], bytes[2 * COLLX_VALUE_MAX], ops[256], rule[sizeof q->policy->source];
-    int count =
-        collx_policy_plan(q->policy, q->facts, q->comm_name, q->kind, q->refused, choice, CHOICES);
+    char text[LINE / 2];
+    /* Not on the stack, of which a thread that calls a collective may have little. */
+    struct collx_choice *choices = calloc(CHOICES, sizeof *choices);
+    int count = choices ? collx_policy_plan(q->policy, q->facts, q->comm_name, q->kind, q->refused,
+                                            choices, CHOICES)
+                        : -ENOMEM;
 
     say(to, "%s on %s", collx_kind_name(q->kind), format_comm(q, text, sizeof text));
-    if (count < 0) {
-        say(to, "  too many choices to show; ask `collx policy explain` about one size");
-        return;
-    }
-    say(to, "  %-20s %-12s %-10s %s", "bytes", "op", "rule", "runs");
-    for (int i = 0; i < count; i++) {
-        uint32_t runner = find_runner(q, choice[i].rule, text, sizeof text);
-
-        collx_range_format(COLLX_SIZE, &choice[i].bytes, 0, bytes, sizeof bytes);
-        format_ops(choice[i].ops, ops, sizeof ops);
-        format_rule(q->policy, choice[i].rule, rule, sizeof rule);
-        say(to, "  %-20s %-12s %-10s %s", q->kind == COLLX_BARRIER ? "-" : bytes,
-            collx_kind_reduces(q->kind) ? ops : "-", rule, text);
-        if (choice[i].rule != UINT32_MAX)
-            say_reasons(to, "      ", q, choice[i].rule, runner);
-        say_rest(to, "      ", &choice[i]);
-    }
+    if (count < 0)
+        say(to, "  %s; ask `collx policy explain` about one size",
+            count == -E2BIG ? "too many choices to show" : "no memory to show who decides what");
+    else
+        say(to, "  %-20s %-12s %-10s %s", "bytes", "op", "rule", "runs");
+    for (int i = 0; i < count; i++)
+        explain_choice(to, q, &choices[i]);
+    free(choices);
 }
 
 /* Whether a rule is for another call than this, and why. */

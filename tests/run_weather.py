@@ -474,7 +474,7 @@ def one_block_missing_again(folder):
 
 def little_stack(folder):
     """Threads of the smallest stack that there is, 16 KiB, can call what they could without collx:
-    it takes no more than 12, or, beside one frame, what the MPI library does."""
+    it takes no more than 12, or, beside a frame, and one of a trace, what the MPI library does."""
     FRAME = 256
     program = build / "tests" / "programs" / f"stack-{mpi_name}"
 
@@ -485,11 +485,14 @@ def little_stack(folder):
     for ranks in 2, 9:
         plain = depths(ranks)
         check(len(plain) == 6, plain)
-        for at_once in "off", "on":
-            found = depths(ranks, LD_PRELOAD=collx, COLLX_AT_ONCE=at_once)
+        for env in ({"COLLX_AT_ONCE": "off"}, {"COLLX_AT_ONCE": "on"},
+                    {"COLLX_AT_ONCE": "on", "COLLX_VERBOSE": "1"},
+                    {"COLLX_AT_ONCE": "on", "COLLX_TRACE": str(folder / "trace")}):
+            found = depths(ranks, LD_PRELOAD=collx, **env)
+            frames = FRAME * (1 + ("COLLX_TRACE" in env))
             deep = {name: depth for name, depth in found.items()
-                    if depth > max(plain[name] + FRAME, 12 << 10)}
-            check(not deep, f"{ranks} ranks, at once {at_once}: {deep}, not {plain}")
+                    if depth > max(plain[name] + frames, 12 << 10)}
+            check(not deep, f"{ranks} ranks, {env}: {deep}, not {plain}")
 
 
 def late_elsewhere(folder):
