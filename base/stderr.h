@@ -15,14 +15,18 @@ static inline void collx_stderr_write(const char *text, size_t length)
 {
     const struct timespec now = {0, 0};
     const int keep = errno;
+    ssize_t written;
     sigset_t ours, pending, blocked;
 
     sigemptyset(&ours);
     sigaddset(&ours, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &ours, &blocked);
+    do
+        written = write(STDERR_FILENO, text, length);
+    while (written < 0 && errno == EINTR);
     /* The signal goes to the thread that writes, and is the first that it takes. */
-    if (write(STDERR_FILENO, text, length) < 0 && errno == EPIPE) {
+    if (written < 0 && errno == EPIPE) {
         const int was_pending = sigismember(&pending, SIGPIPE);
         while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR)
             ;

@@ -709,6 +709,8 @@ main([
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
     ("a stderr that nobody reads", simple("nobody-reads",
                                           env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
+    ("a stderr that is read late", simple("read-slowly", ranks=2,
+                                          env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
     ("a rank is late that has another number elsewhere", late_elsewhere),
     ("a program that traps what is not exact", inexact),
     ("threads with little stack", little_stack),

@@ -7,10 +7,13 @@
 #include "tests/programs/past.h"
 #include "tests/programs/set_up.h"
 
+#include <fcntl.h>
 #include <fenv.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 int rank, size;
@@ -125,6 +128,59 @@ static void nobody_reads(void)
     sigset_t pending;
     CHECK(!sigpending(&pending) && !sigismember(&pending, SIGPIPE));
     CHECK(dup2(keep, STDERR_FILENO) >= 0);
+    finish();
+}
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+/* Lets a pipe stay full for as long as somebody is to write to it; whether collx then did. */
+static void *read_late(void *pipe_end)
+{
+    char text[1 << 12];
+    ssize_t length;
+    bool said = false;
+
+    sleep(2);
+    while ((length = read(*(int *)pipe_end, text, sizeof text)) > 0)
+        said |= memmem(text, (size_t)length, "collx: ", 7) != NULL;
+    return (void *)said;
+}
+
+/* What collx says of a rank that is late waits for the reader of its pipe, though signals, after
+ * which calls of the kernel are not taken up again, come in between. */
+static void read_slowly(void)
+{
+    const struct itimerval often = {{0, 10000}, {0, 10000}}, never = {{0, 0}, {0, 0}};
+    const struct sigaction interrupting = {.sa_handler = nothing};
+    int pipe_end[2], keep = dup(STDERR_FILENO);
+    double from;
+    sigset_t alarms;
+    pthread_t reader;
+    void *said;
+
+    start();
+    rounds(MPI_COMM_WORLD, 10);
+    CHECK(!pipe(pipe_end) && fcntl(pipe_end[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(pipe_end[1], "", 1) == 1)
+        ;
+    CHECK(fcntl(pipe_end[1], F_SETFL, 0) == 0 && dup2(pipe_end[1], STDERR_FILENO) >= 0);
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    CHECK(pthread_create(&reader, NULL, read_late, pipe_end) == 0);
+    sigaction(SIGALRM, &interrupting, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    for (from = MPI_Wtime(); rank == 0 && MPI_Wtime() - from < 1;)
+        ;
+    MPI_Barrier(MPI_COMM_WORLD);
+    setitimer(ITIMER_REAL, &never, NULL);
+    CHECK(dup2(keep, STDERR_FILENO) >= 0 && close(pipe_end[1]) == 0);
+    CHECK(pthread_join(reader, &said) == 0);
+    CHECK(rank != 1 || said);
     finish();
 }
 
@@ -432,6 +488,7 @@ static const struct weather weather_calls[] = {
     {"inexact", inexact},
     {"late-elsewhere", late_elsewhere},
     {"nobody-reads", nobody_reads},
+    {"read-slowly", read_slowly},
     {0},
 };
 
