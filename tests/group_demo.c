@@ -263,6 +263,18 @@ static void try_child(struct collx_group *group)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* Long ones, as many as it takes to find out by which way they go fastest. */
+static void try_many(struct collx_group *group, int count)
+{
+    enum { LONG = 1 << 20 };
+    char *data = calloc(1, LONG);
+
+    CHECK(data);
+    while (count--)
+        CHECK(!collx_group_bcast(group, data, LONG, 0));
+    free(data);
+}
+
 /* The last ones: rank 0 has ended when the last rank comes, which gets all the same what has been
  * sent to it. */
 static void try_last(struct collx_group *group, int count)
@@ -358,6 +370,8 @@ static int run(int node_size, size_t max_bytes)
         try_allreduce(group, bytes & ~(size_t)15);
     }
     try_arguments(group);
+    if (getenv("GROUP_DEMO_MANY"))
+        try_many(group, atoi(getenv("GROUP_DEMO_MANY")));
     if (getenv("GROUP_DEMO_LAST"))
         try_last(group, atoi(getenv("GROUP_DEMO_LAST")));
     if (getenv("GROUP_DEMO_NEXT"))

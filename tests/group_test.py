@@ -77,6 +77,11 @@ def says_why(text):
     return case
 
 
+def says_way(_folder):
+    result = run([demo, 2, 0, 100], {"GROUP_DEMO_MANY": "500", "COLLX_VERBOSE": "2"}).expect()
+    check(re.search("^collx: Bcast of .* KiB and more on demo: .* us ", result.err, re.M), result.err)
+
+
 def once(_folder):
     """What is wrong for all ranks is said by one."""
     result = run([demo, 4, 0, 100], {"COLLX_STALL": "5"}).expect()
@@ -144,6 +149,7 @@ main([
     ("a second group has its own options", second("", "{ stall: 300ms }", 1)),
     ("nothing to send messages by", says_why(
         "ordered of allreduce cannot be used on demo: there is no way to send messages")),
+    ("the way that long messages go fastest", says_way),
     ("an option that is wrong is told once", once),
     ("no file may be as large as what they share", files_too_small),
     ("no address space for what they share", little_space),

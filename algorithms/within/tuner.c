@@ -204,7 +204,7 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
             length += (size_t)snprintf(text + length, sizeof text - length, " (%llu.%llu in a row)",
                                        row / 10, row % 10);
     }
-    collx_warn("MPI_%s of %zu KiB and more on %s: %s", tuner->name,
+    collx_warn("%s%s of %zu KiB and more on %s: %s", tuner->team->ops->prefix, tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
 }
 
