@@ -280,7 +280,8 @@ uint64_t collx_trace_bytes(bool before, int64_t count, MPI_Datatype type)
     else if (good)
         good = before ? collx_datatype_derived(type, &derived)
                       : !pmpi.Type_size_x(type, &derived.size);
-    return good ? (uint64_t)(count * derived.size) : 0;
+    /* Before MPI has looked at a call its numbers may be any. */
+    return good ? (uint64_t)count * (uint64_t)derived.size : 0;
 }
 
 static uint64_t bytes_of(bool before, enum collx_kind kind, const struct collx_call *call)
