@@ -74,13 +74,11 @@ static int check(const struct collx_group_config *config, char *why, size_t size
     return -EINVAL;
 }
 
-int collx_group_create(struct collx_group **group, const struct collx_group_config *config,
-                       char *why, size_t size)
+static int create(struct collx_group **group, const struct collx_group_config *config, char *why,
+                  size_t size)
 {
     static pthread_once_t loaded = PTHREAD_ONCE_INIT, ends = PTHREAD_ONCE_INIT;
-    const int keep = errno;
 
-    *group = NULL;
     pthread_once(&loaded, config->rank == 0 ? load_options_of_first : load_options);
     int error = check(config, why, size);
     if (error)
@@ -100,6 +98,16 @@ int collx_group_create(struct collx_group **group, const struct collx_group_conf
         collx_group_destroy(made);
     else
         *group = made;
+    return error;
+}
+
+int collx_group_create(struct collx_group **group, const struct collx_group_config *config,
+                       char *why, size_t size)
+{
+    const int keep = errno;
+
+    *group = NULL;
+    int error = create(group, config, why, size);
     errno = keep;
     return error;
 }

@@ -310,14 +310,19 @@ static int create(struct collx_group **group, const struct collx_group_config *c
                   size_t size)
 {
     const char *space = getenv("GROUP_DEMO_SPACE");
+    int error;
 
-    if (!space)
-        return collx_group_create(group, config, why, size);
+    errno = ERANGE;
+    if (!space) {
+        error = collx_group_create(group, config, why, size);
+        CHECK(errno == ERANGE);
+        return error;
+    }
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     exit(77);
 #endif
     leave_space((size_t)atol(space));
-    int error = collx_group_create(group, config, why, size);
+    error = collx_group_create(group, config, why, size);
     leave_space(0);
     return error;
 }
