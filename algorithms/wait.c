@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 512, LIVES_AT_ONCE = 64 };
 

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { POLLS = 64 };

@@ -5,8 +5,6 @@
 #include "pmpi/agree.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct collx_policy *own;

@@ -9,8 +9,6 @@
 #include "pmpi/calls.h"
 #include "pmpi/types.h"
 
-#include <stdlib.h>
-
 /* --- bytes ----------------------------------------------------------------------------------- */
 
 /* `before`, here and below, is the call's to tell. */

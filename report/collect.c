@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BATCH = 64 }; /* records of one file before the next file is looked at */
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <string.h>
 
 enum { FORMAT_VERSION = 1 };
 

@@ -6,7 +6,6 @@
 #include "report/collect.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MEMORY_MAX (256ull << 20) /* for collectives under way */
 

@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NARROWEST = 10 }; /* what a column of text is not cut below */
 

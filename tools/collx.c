@@ -7,7 +7,6 @@
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Visible, or glibc would go on with its own, empty one. */

@@ -8,7 +8,6 @@
 
 #include <argp.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { TIMES = 101 };
 

@@ -5,10 +5,7 @@
 #include "base/options.h"
 #include "hw/shm.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const collx_over_words[] = {
     [COLLX_OVER_AUTO] = "auto", [COLLX_OVER_SHM] = "shm", [COLLX_OVER_SISCI] = "sisci",

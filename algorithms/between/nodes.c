@@ -3,9 +3,7 @@
 #include "algorithms/within/mates.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct nodes {
     struct collx_mates mates;
