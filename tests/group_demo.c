@@ -8,8 +8,10 @@
  * are no sockets; with GROUP_DEMO_LAST=n the last rank is late for the last of n more Bcasts; with
  * GROUP_DEMO_NEXT=policy there is a second group, of that policy, for whose barrier the last rank
  * is late; with GROUP_DEMO_SPACE=bytes no more address space than that is left while the group is
- * made (a sanitizer needs its own: exit code 77); GROUP_DEMO_FOLDER is one to go to first.  All
- * results are checked, and how collectives went is printed. */
+ * made (a sanitizer needs its own: exit code 77), on the rank GROUP_DEMO_ALONE if that is set;
+ * GROUP_DEMO_MANY=n are long Bcasts; with GROUP_DEMO_WITHOUT=rank this one has no libsisci.so;
+ * GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives went is
+ * printed, with GROUP_DEMO_WAYS for each size and operation that it names. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
@@ -43,7 +45,7 @@ struct board {
 
 static struct me {
     int rank, size;
-    int gathers;
+    int gathers, transfers;
     int socket[RANKS_MAX]; /* to each other rank */
     size_t done[2 * RANKS_MAX];
     struct board *board;
@@ -92,6 +94,7 @@ static int transfer(void *context, const struct collx_group_message *messages, i
     struct pollfd fds[2 * RANKS_MAX];
     int open = count;
 
+    self->transfers++;
     for (int i = 0; i < 2 * RANKS_MAX; i++) {
         self->done[i] = 0;
         fds[i] = (struct pollfd){.fd = -1};
@@ -110,6 +113,7 @@ static int transfer(void *context, const struct collx_group_message *messages, i
             if (fds[i].fd >= 0 && fds[i].revents && move(fds[i].fd, &messages[i], &self->done[i]))
                 return -ECONNRESET;
     }
+    errno = EPROTO; /* which no caller of a collective has to see */
     return 0;
 }
 
@@ -148,7 +152,8 @@ static void try_bcast(struct collx_group *group, size_t bytes)
     for (int root = 0; root < me.size; root++) {
         for (size_t i = 0; i <= bytes; i++)
             data[i] = me.rank == root ? byte_of(i, root) : 0xee;
-        CHECK(collx_group_bcast(group, data, bytes, root) == able);
+        errno = ERANGE;
+        CHECK(collx_group_bcast(group, data, bytes, root) == able && errno == ERANGE);
         for (size_t i = 0; i < bytes && !able; i++)
             CHECK(data[i] == byte_of(i, root));
         CHECK(data[bytes] == (me.rank == root ? byte_of(bytes, root) : 0xee));
@@ -263,6 +268,23 @@ static void try_child(struct collx_group *group)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* "sum 1024 max 512 ...": by what each goes. */
+static void try_ways(struct collx_group *group, const char *ways)
+{
+    double in[1 << 10] = {0}, out[1 << 10];
+    unsigned bytes;
+    char op[8];
+
+    for (int used; sscanf(ways, "%7s %u%n", op, &bytes, &used) == 2; ways += used) {
+        const int before = me.transfers;
+        CHECK(bytes <= sizeof in);
+        CHECK(!collx_group_allreduce(group, in, out, bytes / sizeof *in, COLLX_GROUP_F64,
+                                     *op == 's' ? COLLX_GROUP_SUM : COLLX_GROUP_MAX));
+        if (me.rank == 0)
+            printf("%s %u: %s\n", op, bytes, me.transfers > before ? "messages" : "memory");
+    }
+}
+
 /* Long ones, as many as it takes to find out by which way they go fastest. */
 static void try_many(struct collx_group *group, int count)
 {
@@ -309,11 +331,11 @@ static void leave_space(size_t bytes)
 static int create(struct collx_group **group, const struct collx_group_config *config, char *why,
                   size_t size)
 {
-    const char *space = getenv("GROUP_DEMO_SPACE");
+    const char *space = getenv("GROUP_DEMO_SPACE"), *alone = getenv("GROUP_DEMO_ALONE");
     int error;
 
     errno = ERANGE;
-    if (!space) {
+    if (!space || (alone && atoi(alone) != me.rank)) {
         error = collx_group_create(group, config, why, size);
         CHECK(errno == ERANGE);
         return error;
@@ -343,7 +365,7 @@ static void try_next(struct collx_group *group, struct collx_group_config config
 
 static int run(int node_size, size_t max_bytes)
 {
-    const char *sockets = getenv("GROUP_DEMO_SOCKETS");
+    const char *sockets = getenv("GROUP_DEMO_SOCKETS"), *without = getenv("GROUP_DEMO_WITHOUT");
     struct collx_group_config config = {
         .rank = me.rank,
         .size = me.size,
@@ -359,6 +381,8 @@ static int run(int node_size, size_t max_bytes)
     struct collx_group *group;
     char why[COLLX_GROUP_WHY] = "", text[1024];
 
+    if (without && atoi(without) == me.rank)
+        setenv("COLLX_SISCI_LIBRARY", "/nowhere/libsisci.so", 1);
     if (create(&group, &config, why, sizeof why)) {
         if (me.rank == 0)
             fprintf(stderr, "no group: %s\n", why);
@@ -375,6 +399,8 @@ static int run(int node_size, size_t max_bytes)
         try_allreduce(group, bytes & ~(size_t)15);
     }
     try_arguments(group);
+    if (getenv("GROUP_DEMO_WAYS"))
+        try_ways(group, getenv("GROUP_DEMO_WAYS"));
     if (getenv("GROUP_DEMO_MANY"))
         try_many(group, atoi(getenv("GROUP_DEMO_MANY")));
     if (getenv("GROUP_DEMO_LAST"))

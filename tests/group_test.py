@@ -42,6 +42,38 @@ def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
     return case
 
 
+def ways(folder):
+    """Each call goes by the first rule for its size and operation."""
+    rules = ["{match: {collective: allreduce, op: sum, bytes: 1KiB..2KiB}, use: [ordered]}",
+             "{match: {collective: allreduce, op: sum, bytes: ..512}, use: [ordered]}",
+             "{match: {collective: allreduce, op: max, bytes: 1KiB..1536}, use: [ordered]}",
+             "use: [shm]"]
+    wanted = {"sum 8": "messages", "sum 512": "messages", "sum 520": "memory", "sum 1016": "memory",
+              "sum 1024": "messages", "sum 2048": "messages", "sum 2056": "memory",
+              "max 8": "memory", "max 512": "memory", "max 1016": "memory", "max 1024": "messages",
+              "max 1536": "messages", "max 1544": "memory"}
+    env = policy(folder, *rules) | {"GROUP_DEMO_WAYS": " ".join(wanted)}
+    result = run([demo, 3, 0, 100], {k: str(v) for k, v in env.items()}).expect()
+    found = dict(re.findall(r"^((?:sum|max) \d+): (.*)$", result.out, re.M))
+    check(found == wanted, result.out)
+
+
+def without(rank):
+    """What one rank cannot do none does: it goes another way, or another algorithm does it."""
+
+    def case(folder):
+        env = {"COLLX_SISCI_LIBRARY": standin, "COLLX_TEST_SISCI_FOLDER": folder,
+               "GROUP_DEMO_WITHOUT": rank}
+        for rules, way in ([], rf"cross by shm, not by sisci on rank {rank}: "), \
+                          (["use: [hsb(over=sisci)]"], "cross by shm"):
+            env |= policy(folder, *rules) if rules else {}
+            result = run([demo, 4, 1, 3000], {k: str(v) for k, v in env.items()}).expect()
+            check(re.search(rf"^barrier: nx \([^()]* {way}", result.out, re.M), result.out)
+            check("good" in result.out, result.out + result.err)
+
+    return case
+
+
 def late(folder):
     """Whether what is taken out is told at the end depends on how many there were."""
     for count in ("1", "2"):
@@ -106,6 +138,23 @@ def little_space(_folder):
           result.err)
 
 
+def little_space_alone(_folder):
+    """One rank, be it one that leads or not, has less than that, or not even enough for itself:
+    either there is a group on all ranks, and it works, or on none."""
+    shared = set()
+    for rank in "02":
+        for space in [*range(0, 200 << 10, 20 << 10), *range(200 << 10, 1200 << 10, 100 << 10)]:
+            result = run([demo, 3, 0, 100], {"GROUP_DEMO_SPACE": str(space),
+                                             "GROUP_DEMO_ALONE": rank})
+            if result.code == 77:
+                raise Skip("a sanitizer needs address space of its own")
+            good = result.code == 0 and "good" in result.out
+            none = result.code == 1 and result.err.count("no group: ") == 1
+            check(good or none, f"rank {rank}, {space} bytes: {result.code}\n{result.out}{result.err}")
+            shared.add((rank, "cannot share memory" not in result.err))
+    check(len(shared) == 4, f"there was enough, or too little, for all: {shared}")
+
+
 def moved(folder):
     """The name that the library was loaded by holds no more."""
     env = {**policy(folder, "use: [ordered]"), "LD_LIBRARY_PATH": ".", "GROUP_DEMO_FOLDER": folder}
@@ -130,6 +179,10 @@ main([
     ("sizes go as a policy says", works(
         3, 0, {"allreduce": "^ordered, shm"},
         ["{match: {collective: allreduce, bytes: ..1KiB}, use: [ordered]}", "use: [shm]"])),
+    ("sizes and operations go as a policy says", ways),
+    ("one algorithm in two ways", works(
+        4, 1, {"bcast": r"^nx \([^()]* to 1 other a round; [^()]*\), .*nx \([^()]* to 3 others"},
+        ["{match: {collective: bcast, bytes: ..1KiB}, use: [nx(n=1)]}", "use: [nx(n=2)]"])),
     ("the name is that of rank 0", works(
         3, 0, {"barrier": "^nx", "allreduce": "^ordered"},
         ["{match: {comm: demo, collective: allreduce}, use: [ordered]}",
@@ -144,6 +197,8 @@ main([
         4, 1, {"barrier": r"^nx \(.* cross by sisci\)", "bcast": r"^nx \(.* crosses by sisci\)",
                "allreduce": r"^nx \([^()]* crosses by sisci\)$"}, fail=10,
         env={"GROUP_DEMO_SOCKETS": "0"}, most=3000)),
+    ("rank 0 alone has no library of Dolphin's", without(0)),
+    ("another rank alone has no library of Dolphin's", without(2)),
     ("the root of the last Bcast has ended", late),
     ("a second group has not the options of the first", second("{ stall: 300ms }", "", 0)),
     ("a second group has its own options", second("", "{ stall: 300ms }", 1)),
@@ -153,6 +208,7 @@ main([
     ("an option that is wrong is told once", once),
     ("no file may be as large as what they share", files_too_small),
     ("no address space for what they share", little_space),
+    ("no address space for it on one rank", little_space_alone),
     ("the program has gone to another folder", moved),
     ("a policy that is wrong", fails(["use: [nosuch]"], "no group: .*nosuch")),
 ])
