@@ -109,6 +109,9 @@ main([
     ("60 of them, of more ranks than CPUs", at_once("often", [59], 5)),
     ("another name on each rank, at once", at_once("names-differ", [0])),
     ("another name on each rank, made up by MPI, at once", at_once("made-up-names", [3])),
+    # Rank 0's name decides for all.
+    ("another name on each rank, which a policy names, at once", at_once(
+        "names-differ", [0], 2, {}, "version: 1\nrules:\n  - match: { comm: a }\n    use: [shm]\n  - use: [pmpi]\n")),
     ("ranks that cannot keep as many as others", at_once("lost", [6], 3)),
     ("one that a rank has not freed yet", at_once("still-in-use", [0])),
     ("a rank has called one too many", at_once("one-too-many", [2])),

@@ -194,7 +194,9 @@ def let_go(folder):
     """A segment that one rank has told of and has not any more is not missed."""
     library = build / "tests" / "programs" / f"libmpi.so.meanwhile-{mpi_name}"
     size = size_of(folder, "version: 1\n")
-    job = Job(folder, "let-go", 4, {"LD_PRELOAD": f"{collx} {library}"})
+    # Room for the five of them alone: what is kept with its routes is taken only where that is short.
+    job = Job(folder, "let-go", 4, {"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on",
+                                    "COLLX_MEMORY": RANKS * 5 * each(size)})
     check(job.routed("next0") and job.shared("next0") == size, "memory got lost")
     check(not job.said(), job.result.err)
 
@@ -233,6 +235,14 @@ def to_the_byte(folder):
     for less in 0, 1:
         job = Job(folder, "fill", 1, {"COLLX_MEMORY_COMM": size - less}, ALLREDUCE)
         check(job.routed("first-0") == (not less), f"{size} bytes, {less} less of COLLX_MEMORY_COMM")
+
+
+def used_twice(folder):
+    """What several rules name alike is one."""
+    policy = "version: 1\nrules:\n" + "".join(
+        f"  - {{ match: {{ collective: allreduce, bytes: {sizes} }}, use: [shm] }}\n" for sizes in ("..8", "9..64", "65.."))
+    job = Job(folder, "cycle", 1, policy=policy)
+    check(job.shared("cycle0") == size_of(folder, ALLREDUCE), f"{job.shared('cycle0')} bytes")
 
 
 def largest_first(folder):
@@ -287,6 +297,7 @@ main([
     ("threads set up communicators at the same time", threads),
     ("one rank has less than the others", one_rank_has_less),
     ("the limit of a communicator, to the byte", to_the_byte),
+    ("what several rules name alike", used_twice),
     ("what needs most is left out first", largest_first),
     ("but what is asked first is left out last", preferred_last),
     ("a cgroup with little memory", little_memory),
