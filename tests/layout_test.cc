@@ -155,6 +155,7 @@ TEST(Layout, KnowsWhenGapsMayBeRead)
     EXPECT_FALSE(may_be(runs(0, 8, 4104, 3), 3 * 4104)) << "a page may be missing";
     EXPECT_FALSE(may_be(runs(0, 8, 24, 3), 56 + 4096)) << "a page may be missing";
     EXPECT_FALSE(may_be(runs(0, 8, -24, 3), -72));
+    EXPECT_FALSE(may_be(runs(0, 8, -24, 3), 24)) << "nor where elements do not go that way";
     EXPECT_FALSE(may_be(runs(0, 8, 24, 3), 24)) << "elements that overlap";
     EXPECT_FALSE(may_be({0, 1, 5, 9}, 16));
 }

@@ -39,6 +39,28 @@ void leave_out(const TraceFolder &folder, uint64_t dropped)
     close(fd);
 }
 
+// A script sees by the exit status that figures are not of all that there was.
+TEST(Report, DamageShowsInTheStatus)
+{
+    for (bool cut : {true, false}) {
+        TraceFolder folder;
+        record_pair(folder);
+        ASSERT_EQ(report(folder, "-f json " + folder.path).status, 0);
+        const std::string path = folder.file(1);
+        const auto size = std::filesystem::file_size(path);
+        if (cut) {
+            std::filesystem::resize_file(path, size - COLLX_TRACE_RECORD);
+        } else {
+            std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp((std::streamoff)(size - COLLX_TRACE_RECORD));
+            file << std::string(COLLX_TRACE_RECORD, '\xff');
+        }
+        Result run = report(folder, "-f json " + folder.path);
+        EXPECT_EQ(run.status, 2) << cut << run.err;
+        EXPECT_EQ(run.out.find("\"complete\": false") != std::string::npos, cut) << run.out;
+    }
+}
+
 // What happened when nothing was recorded any more is no part of a whole.
 TEST(Report, SharesAreOfWhatTheTraceHas)
 {

@@ -207,6 +207,20 @@ TEST(Report, CommunicatorsThatCannotBeToldApart)
         EXPECT_NE(("\n" + run.err).find(part), std::string::npos) << run.err;
 }
 
+// Of three ranks two say that they are the same one; the third does not make that good.
+TEST(Report, RanksThatAreTwiceAreNotForgotten)
+{
+    TraceFolder folder;
+    for (int rank = 0; rank < 3; rank++)
+        record(folder, rank, 3, [rank] {
+            uint32_t comm = trace_comm(2, rank < 2 ? 0 : 1, 3, "");
+            trace_event(COLLX_BARRIER, comm, 0, start_ns, start_ns + 10);
+        });
+    Result run = report(folder, "-f csv --by comm " + folder.path);
+    EXPECT_NE(run.err.find("cannot be told apart"), std::string::npos) << run.err;
+    EXPECT_EQ(csv(run.out)[0]["matched_calls"], "0");
+}
+
 // One that has got its name late, and on some ranks alone, is still one.
 TEST(Report, CommunicatorsWithoutANameMayHaveOneElsewhere)
 {

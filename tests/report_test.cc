@@ -117,6 +117,70 @@ TEST(Report, JsonHasTheNumbers)
     json_decref(all);
 }
 
+// What programs read is the same, whichever way.
+TEST(Report, JsonSaysWhatCsvSays)
+{
+    TraceFolder folder;
+    record_pair(folder);
+    std::vector<Line> lines = csv(report(folder, "-f csv " + folder.path).out);
+    json_t *all = json_loads(report(folder, "-f json " + folder.path).out.c_str(), 0, nullptr);
+    ASSERT_TRUE(all);
+    json_t *rows = json_object_get(all, "rows");
+    ASSERT_EQ(json_array_size(rows), lines.size());
+    for (size_t i = 0; i < lines.size(); i++)
+        for (const auto &[title, text] : lines[i]) {
+            json_t *value = json_object_get(json_array_get(rows, i), title.c_str());
+            if (title == "offset" || (text.empty() && !json_is_string(value)))
+                continue;
+            if (json_is_number(value))
+                EXPECT_NEAR(json_number_value(value), std::stod(text),
+                            1e-5 * std::abs(std::stod(text)))
+                    << title;
+            else
+                EXPECT_EQ(json_is_string(value) ? json_string_value(value) : "", text) << title;
+        }
+    json_decref(all);
+}
+
+// The class that has no end, and collectives of any form in one row where these are not asked for.
+TEST(Report, HugeCallsOfAnyForm)
+{
+    TraceFolder folder;
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "a \"name\", in quotes", rank ? 1000 : 2000);
+        for (collx_form form : {COLLX_BLOCKING, COLLX_NONBLOCKING})
+            trace_event(COLLX_BCAST, world, form, start_ns, start_ns + 10, 1ull << 40, 0, form);
+    });
+    Result run = report(folder, "-f csv --by comm,size " + folder.path);
+    std::vector<Line> rows = csv(run.out);
+    ASSERT_EQ(rows.size(), 1u) << run.out;
+    EXPECT_EQ(rows[0]["calls"], "4");
+    EXPECT_EQ(rows[0]["bytes_min"], "16777217");
+    EXPECT_EQ(rows[0]["bytes_max"], "");
+    EXPECT_EQ(rows[0]["comm_shared_bytes"], "2000");
+    EXPECT_NE(run.out.find("\"a \"\"name\"\", in quotes\","), std::string::npos) << run.out;
+    EXPECT_EQ(WEXITSTATUS(system((std::string(getenv("COLLX_REPORT")) + " " + folder.path +
+                                  " >/dev/full 2>/dev/null")
+                                     .c_str())),
+              1);
+}
+
+// A call of nothing, or of nothing on some ranks, keeps nobody.
+TEST(Report, CallsOfNothingMakeNobodyWait)
+{
+    TraceFolder folder;
+    record_ranks(folder, 2, 2, [](int rank) {
+        uint32_t world = trace_comm(1, rank, 2, "MPI_COMM_WORLD");
+        uint64_t t = start_ns + (rank ? 900000 : 0);
+        trace_event(COLLX_ALLREDUCE, world, 0, t, t + 1000, 0);
+        trace_event(COLLX_ALLGATHER, world, 1, t + 2000, t + 3000, rank ? 8 : 0);
+    });
+    Result run = report(folder, "-f csv " + folder.path);
+    EXPECT_EQ(run.err, "");
+    for (Line &row : csv(run.out))
+        EXPECT_EQ(row["matched_calls"], row["collective"] == "MPI_Allreduce" ? "2" : "1");
+}
+
 TEST(Report, TextSaysWhatToThinkOfIt)
 {
     TraceFolder folder;

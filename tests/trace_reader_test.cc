@@ -258,10 +258,18 @@ TEST(TraceReader, AnyBytes)
                 ASSERT_LT(trace->sites[record->event.site].module, trace->modules_count);
                 ASSERT_LT(record->event_small.route, trace->routes_count);
                 ASSERT_LT(record->event_small.kind, COLLX_KINDS);
+                ASSERT_LT(record->event_small.form, COLLX_FORMS);
+                ASSERT_LT(record->event_small.op, COLLX_OP_COUNT);
+                ASSERT_LT(record->event_small.reason, COLLX_REASON_COUNT);
+                ASSERT_LE(record->event.bytes, (uint64_t)INT64_MAX);
                 ASSERT_LE(record->event.begin_ns, record->event.end_ns);
             } else {
                 collx_trace_record event;
-                collx_trace_event_of(trace.get(), record, &event);
+                if (collx_trace_event_of(trace.get(), record, &event)) {
+                    ASSERT_LT(event.event.comm, trace->comms_count);
+                    ASSERT_LE(event.event.begin_ns, record->completion.when_ns);
+                    ASSERT_LE(record->completion.when_ns, (uint64_t)INT64_MAX);
+                }
             }
         }
     }

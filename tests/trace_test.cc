@@ -133,6 +133,50 @@ TEST(Trace, NothingIsLostByAKill)
     munmap(done, sizeof *done);
 }
 
+// However long it goes on, a process has its header and one window mapped.
+TEST(Trace, OneWindowAtATimeIsMapped)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t comm = trace_comm(1, 0, 1, "");
+                  for (uint32_t i = 0; i < 20000; i++)
+                      barrier_now(comm, i);
+                  std::ifstream maps("/proc/self/maps");
+                  int mapped = 0;
+                  for (std::string line; std::getline(maps, line);)
+                      mapped += line.find(folder.path) != std::string::npos;
+                  EXPECT_LE(mapped, 2);
+                  EXPECT_GE(mapped, 1);
+                  collx_recorder.close();
+              }),
+              0);
+}
+
+// A process that was killed before its file had a name, and whose number is another one's since.
+TEST(Trace, HalfAFileOfAProcessThatWasKilledIsReplaced)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  char host[65] = "";
+                  gethostname(host, sizeof host - 1);
+                  std::filesystem::create_directory(folder.path);
+                  std::ofstream(folder.path + "/.rank-000000.collx." + host + "." +
+                                std::to_string(getpid()))
+                      << std::string(10000, 'x');
+                  open_or_die(trace_setup(folder, 0, 1));
+                  barrier_now(trace_comm(1, 0, 1, ""), 0);
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->events, 1u);
+    EXPECT_EQ(problem_of(trace), "");
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
+        EXPECT_EQ(entry.path(), folder.file(0));
+}
+
 TEST(Trace, CompletionOfAnEventLongGone)
 {
     TraceFolder folder;
