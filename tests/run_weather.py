@@ -455,6 +455,9 @@ def one_block_missing(folder):
     """An algorithm that one rank alone cannot attach is one that nobody uses."""
     library = build / "tests" / "programs" / "no_memory.so"
     env = {"LD_PRELOAD": f"{library} {collx}"}
+    # One that has to be connected after it has been attached.
+    connects = {"COLLX_POLICY": policy_of(folder, 'use: ["nx(over=p2p)", pmpi]')}
+    good(job("one-block-missing", env | connects, with_collx=False, ranks=2))
     result, calls = routes(folder, env, "one-block-missing", with_collx=False, ranks=2)
     good(result)
     said_once(result, "could not agree on their routes", "no memory left")

@@ -60,6 +60,7 @@ def routes(folder, env=None, case="plain", **more):
     trace = folder / "trace"
     trace.mkdir(exist_ok=True)
     result = job(case, {**(env or {}), "COLLX_TRACE": trace}, **more)
+    check(any(trace.iterdir()), f"no traces; exit code {result.code}\n{result.out}{result.err}")
     report = Report(build, trace)
     damaged = [problem for problem in report.json["problems"] if "make no sense" in problem]
     check(not damaged, f"what the trace says is not believed: {damaged}")
