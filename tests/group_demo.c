@@ -335,14 +335,15 @@ static int create(struct collx_group **group, const struct collx_group_config *c
     int error;
 
     errno = ERANGE;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (space)
+        exit(77);
+#endif
     if (!space || (alone && atoi(alone) != me.rank)) {
         error = collx_group_create(group, config, why, size);
         CHECK(errno == ERANGE);
         return error;
     }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    exit(77);
-#endif
     leave_space((size_t)atol(space));
     error = collx_group_create(group, config, why, size);
     leave_space(0);
