@@ -19,6 +19,21 @@
 namespace
 {
 
+void record_one_event()
+{
+    barrier_now(trace_comm(1, 0, 1, ""), 0);
+    collx_recorder.close();
+}
+
+void expect_one_event(const TraceFolder &folder)
+{
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->events, 1u);
+    EXPECT_NE(trace->header.end_ns, 0u);
+    EXPECT_EQ(problem_of(trace), "");
+}
+
 // What a process writes to stderr.
 int in_process_with_stderr(const std::function<void()> &body, std::string *said)
 {
@@ -165,14 +180,10 @@ TEST(Trace, HalfAFileOfAProcessThatWasKilledIsReplaced)
                                 std::to_string(getpid()))
                       << std::string(10000, 'x');
                   open_or_die(trace_setup(folder, 0, 1));
-                  barrier_now(trace_comm(1, 0, 1, ""), 0);
-                  collx_recorder.close();
+                  record_one_event();
               }),
               0);
-    Trace trace = open_trace(folder.file(0));
-    ASSERT_TRUE(trace);
-    EXPECT_EQ(trace->events, 1u);
-    EXPECT_EQ(problem_of(trace), "");
+    expect_one_event(folder);
     for (const auto &entry : std::filesystem::directory_iterator(folder.path))
         EXPECT_EQ(entry.path(), folder.file(0));
 }
@@ -367,13 +378,10 @@ TEST(Trace, HasNoNumberOfAnInputOrOutput)
                   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
                       if (write(fd, "lost", 4) >= 0)
                           _exit(3);
-                  barrier_now(trace_comm(1, 0, 1, ""), 0);
-                  collx_recorder.close();
+                  record_one_event();
               }),
               0);
-    Trace trace = open_trace(folder.file(0));
-    ASSERT_TRUE(trace);
-    EXPECT_EQ(trace->events, 1u);
+    expect_one_event(folder);
 }
 
 TEST(Trace, FullDisk)
@@ -448,10 +456,7 @@ TEST(Trace, ChildrenOfAForkDoNotWrite)
                   collx_recorder.close();
               }),
               0);
-    Trace trace = open_trace(folder.file(0));
-    ASSERT_TRUE(trace);
-    EXPECT_EQ(trace->events, 1u);
-    EXPECT_NE(trace->header.end_ns, 0u);
+    expect_one_event(folder);
 }
 
 TEST(Trace, DoesNotTouchErrno)
