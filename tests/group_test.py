@@ -30,7 +30,7 @@ def works(ranks, node_size, says, rules=(), fail=None, env=None, most=30000):
             (folder / "sisci").mkdir()
             settings |= {"COLLX_SISCI_LIBRARY": standin, "COLLX_TEST_SISCI_FAIL": fail,
                          "COLLX_TEST_SISCI_FOLDER": folder / "sisci", "COLLX_TEST_SISCI_LATE": 30}
-        result = run([demo, ranks, node_size, most], {k: str(v) for k, v in settings.items()})
+        result = run([demo, ranks, node_size, most], settings)
         result.expect()
         said = dict(re.findall(r"^(\w+): (.*)$", result.out, re.M))
         check("good" in result.out, result.out + result.err)
@@ -53,7 +53,7 @@ def ways(folder):
               "max 8": "memory", "max 512": "memory", "max 1016": "memory", "max 1024": "messages",
               "max 1536": "messages", "max 1544": "memory"}
     env = policy(folder, *rules) | {"GROUP_DEMO_WAYS": " ".join(wanted)}
-    result = run([demo, 3, 0, 100], {k: str(v) for k, v in env.items()}).expect()
+    result = run([demo, 3, 0, 100], env).expect()
     found = dict(re.findall(r"^((?:sum|max) \d+): (.*)$", result.out, re.M))
     check(found == wanted, result.out)
 
@@ -67,7 +67,7 @@ def without(rank):
         for rules, way in ([], rf"cross by shm, not by sisci on rank {rank}: "), \
                           (["use: [hsb(over=sisci)]"], "cross by shm"):
             env |= policy(folder, *rules) if rules else {}
-            result = run([demo, 4, 1, 3000], {k: str(v) for k, v in env.items()}).expect()
+            result = run([demo, 4, 1, 3000], env).expect()
             check(re.search(rf"^barrier: nx \([^()]* {way}", result.out, re.M), result.out)
             check("good" in result.out, result.out + result.err)
 
@@ -92,7 +92,7 @@ def second(first_options, second_options, waits):
         env = (policy(folder, "use: [shm]", options=first_options) |
                policy(folder, "use: [shm]", options=second_options, name="second.yaml",
                       variable="GROUP_DEMO_NEXT"))
-        result = run([demo, 3, 0, 100], {k: str(v) for k, v in env.items()}).expect()
+        result = run([demo, 3, 0, 100], env).expect()
         said = [line for line in without_numbers(result.err).splitlines() if "has waited" in line]
         check(len(said) == waits, result.err)
         check(all(re.search(r" m?s in Barrier for rank 2 \(process N\)\. ", line) for line in said),
@@ -129,7 +129,7 @@ def files_too_small(_folder):
 
 def little_space(_folder):
     """Enough for each rank, but not for what they share."""
-    result = run([demo, 4, 0, 100], {"GROUP_DEMO_SPACE": str(800 << 10)})
+    result = run([demo, 4, 0, 100], {"GROUP_DEMO_SPACE": 800 << 10})
     if result.code == 77:
         raise Skip("a sanitizer needs address space of its own")
     result.expect()
@@ -143,9 +143,8 @@ def little_space_alone(_folder):
     either there is a group on all ranks, and it works, or on none."""
     shared = set()
     for rank in "02":
-        for space in [*range(0, 200 << 10, 20 << 10), *range(200 << 10, 1200 << 10, 100 << 10)]:
-            result = run([demo, 3, 0, 100], {"GROUP_DEMO_SPACE": str(space),
-                                             "GROUP_DEMO_ALONE": rank})
+        for space in [*range(4 << 10, 200 << 10, 20 << 10), *range(200 << 10, 4 << 20, 400 << 10)]:
+            result = run([demo, 3, 0, 100], {"GROUP_DEMO_SPACE": space, "GROUP_DEMO_ALONE": rank})
             if result.code == 77:
                 raise Skip("a sanitizer needs address space of its own")
             good = result.code == 0 and "good" in result.out
@@ -158,13 +157,13 @@ def little_space_alone(_folder):
 def moved(folder):
     """The name that the library was loaded by holds no more."""
     env = {**policy(folder, "use: [ordered]"), "LD_LIBRARY_PATH": ".", "GROUP_DEMO_FOLDER": folder}
-    result = run([demo, 2, 0, 100], {k: str(v) for k, v in env.items()}, cwd=build).expect()
+    result = run([demo, 2, 0, 100], env, cwd=build).expect()
     check("allreduce: ordered, " in result.out, result.out + result.err)
 
 
 def fails(rules, says):
     def case(folder):
-        result = run([demo, 2, 0], {k: str(v) for k, v in policy(folder, *rules).items()}).expect(1)
+        result = run([demo, 2, 0], policy(folder, *rules)).expect(1)
         check(re.search(says, result.err), result.err)
 
     return case

@@ -43,9 +43,9 @@ class Result:
 
 
 def start(command, env, cwd=None, **files):
+    env = os.environ | {name: str(value) for name, value in (env or {}).items()}
     return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, text=True,
-                            errors="replace", env=dict(os.environ, **(env or {})), cwd=cwd,
-                            start_new_session=True, **files)
+                            errors="replace", env=env, cwd=cwd, start_new_session=True, **files)
 
 
 def stop(process):
