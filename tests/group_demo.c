@@ -9,15 +9,16 @@
  * GROUP_DEMO_NEXT=policy there is a second group, of that policy, for whose barrier the last rank
  * is late; with GROUP_DEMO_SPACE=bytes no more address space than that is left while the group is
  * made (a sanitizer needs its own: exit code 77), on the rank GROUP_DEMO_ALONE if that is set;
- * GROUP_DEMO_MANY=n are long Bcasts; with GROUP_DEMO_WITHOUT=rank this one has no libsisci.so;
- * GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how collectives went is
- * printed, with GROUP_DEMO_WAYS for each size and operation that it names. */
+ * with GROUP_DEMO_MANY=n there are n long Bcasts; with GROUP_DEMO_WITHOUT=rank this one has no
+ * libsisci.so; GROUP_DEMO_FOLDER is one to go to first.  All results are checked, and how
+ * collectives went is printed, with GROUP_DEMO_WAYS for each size and operation that it names. */
 #include "group/group.h" /* where it is installed: <collx/group.h> */
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,21 +333,19 @@ static int create(struct collx_group **group, const struct collx_group_config *c
                   size_t size)
 {
     const char *space = getenv("GROUP_DEMO_SPACE"), *alone = getenv("GROUP_DEMO_ALONE");
-    int error;
+    const bool little = space && (!alone || atoi(alone) == me.rank);
 
-    errno = ERANGE;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     if (space)
         exit(77);
 #endif
-    if (!space || (alone && atoi(alone) != me.rank)) {
-        error = collx_group_create(group, config, why, size);
-        CHECK(errno == ERANGE);
-        return error;
-    }
-    leave_space((size_t)atol(space));
-    error = collx_group_create(group, config, why, size);
-    leave_space(0);
+    if (little)
+        leave_space((size_t)atol(space));
+    errno = ERANGE;
+    int error = collx_group_create(group, config, why, size);
+    CHECK(errno == ERANGE);
+    if (little)
+        leave_space(0);
     return error;
 }
 
