@@ -116,9 +116,10 @@ bool collx_job_first_here(const char *what, int *claim)
     snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "collx-%s-%u-%llx", what,
              (unsigned)getuid(), (unsigned long long)job);
     *claim = collx_fd_own(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (*claim < 0 || !bind(*claim, (struct sockaddr *)&name, sizeof name) || errno != EADDRINUSE)
+    if (*claim < 0 || !bind(*claim, (struct sockaddr *)&name, sizeof name))
         return true;
+    const bool first = errno != EADDRINUSE;
     close(*claim);
     *claim = -1;
-    return false;
+    return first;
 }

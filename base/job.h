@@ -20,8 +20,8 @@ bool collx_job_alone(int world_size);
 /* Whether this is the first of the job's processes on this node that asks for `what`, a word: it
  * speaks for those that ask after it.  Who will ask nobody knows, so it cannot be agreed.  The
  * first has a file descriptor in *claim, which keeps its place until it is closed, or the process
- * ends; else it is negative.  Several are the first where they have no network namespace in common,
- * or no descriptor is left. */
+ * ends; else it is negative.  Several are the first where they have no network namespace in common;
+ * and where there is no descriptor to have, which is negative then. */
 bool collx_job_first_here(const char *what, int *claim);
 
 #endif

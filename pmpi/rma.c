@@ -164,7 +164,14 @@ static void find_speaker(struct opening *opening, struct told *told)
  * another's could wait for ever: it is all of them, or none. */
 static void take_turn(struct opening *opening, struct told *told)
 {
-    told->later = opening->speaks && !collx_job_first_here("window", &opening->turn);
+    if (!opening->speaks)
+        return;
+    told->later = !collx_job_first_here("window", &opening->turn);
+    /* Where there is no descriptor to claim it with others would be first here as well. */
+    told->none = !told->later && opening->turn < 0;
+    if (told->none)
+        snprintf(opening->why, opening->why_size,
+                 "no file descriptor is left by which windows are made one at a time");
 }
 #endif
 
