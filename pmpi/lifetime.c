@@ -108,8 +108,16 @@ static void hang_end_on(MPI_Comm comm)
         pmpi.Comm_set_attr(comm, key, NULL);
 }
 
+/* The loader gives a thread room for all thread-local variables of a library when it first uses one
+ * of them, and ends the program where there is no memory for it: this thread has it from now on. */
+static void take_room(void)
+{
+    *(volatile int *)&own = own;
+}
+
 void collx_world_begun(void)
 {
+    take_room();
     collx_world_keep();
     pthread_mutex_lock(&lock);
     world = OPEN;
@@ -119,6 +127,7 @@ void collx_world_begun(void)
 
 void collx_session_begun(void)
 {
+    take_room();
     pthread_mutex_lock(&lock);
     atomic_fetch_add_explicit(&sessions, 1, memory_order_relaxed);
     pthread_mutex_unlock(&lock);

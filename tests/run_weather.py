@@ -475,6 +475,15 @@ def one_block_missing_again(folder):
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
+def none_for_loader(folder):
+    """What a rank's threads have of their own has been made room for before."""
+    library = build / "tests" / "programs" / "no_memory.so"
+    good(job("none-for-loader", {"LD_PRELOAD": library}, with_collx=False))
+    result, calls = routes(folder, {"LD_PRELOAD": f"{library} {collx}"}, "none-for-loader", with_collx=False)
+    good(result)
+    check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
+
+
 def little_stack(folder):
     """Threads of the smallest stack that there is, 16 KiB, can call what they could without collx:
     it takes no more than 12, or, beside a frame, and one of a trace, what the MPI library does."""
@@ -710,6 +719,7 @@ main([
     ("no memory left to set up with, on one rank", no_memory_on_one),
     ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
+    ("no memory for the loader once MPI is up", none_for_loader),
     ("a stderr that nobody reads", simple("nobody-reads",
                                           env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
     ("a stderr that is read late", simple("read-slowly", ranks=2,

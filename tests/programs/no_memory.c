@@ -1,7 +1,7 @@
 /* On the rank that COLLX_TEST_NO_MEMORY names collx gets no large blocks of memory, and all others
  * do, on that of COLLX_TEST_NO_BLOCK none at all; or where a program counts down, one block not, of
- * any size.  With COLLX_TEST_NO_FALLOCATE a kernel that cannot set memory aside.  To be preloaded.
- */
+ * any size; or the loader gets none.  With COLLX_TEST_NO_FALLOCATE a kernel that cannot set memory
+ * aside.  To be preloaded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,13 @@
 enum { LARGE = 64 << 10 };
 
 extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_malloc(size_t size);
 
-static int is_for_collx(const void *caller)
+static int is_for(const char *library, const void *caller)
 {
     Dl_info info;
 
-    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/libcollx-");
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, library);
 }
 
 static int is_on_that_rank(const char *variable)
@@ -32,7 +33,7 @@ __attribute__((visibility("default"))) int no_memory_after = -1;
 
 __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
 {
-    int missing = is_for_collx(__builtin_return_address(0));
+    int missing = is_for("/libcollx-", __builtin_return_address(0));
 
     if (missing && no_memory_after >= 0)
         missing = no_memory_after-- == 0;
@@ -41,6 +42,18 @@ __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
                   (count * size >= LARGE && is_on_that_rank("COLLX_TEST_NO_MEMORY"));
     if (!missing)
         return __libc_calloc(count, size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* For the program: from now on the loader gets none, as it wants where a thread first uses the
+ * thread-local variables of a library. */
+__attribute__((visibility("default"))) int no_memory_for_loader;
+
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    if (!no_memory_for_loader || !is_for("/ld-", __builtin_return_address(0)))
+        return __libc_malloc(size);
     errno = ENOMEM;
     return NULL;
 }

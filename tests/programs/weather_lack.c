@@ -167,6 +167,23 @@ static void one_block_missing_again(void)
     blocks_missing(true);
 }
 
+/* The loader of libraries has none left once MPI is up. */
+static void none_for_loader(void)
+{
+    int *none = dlsym(RTLD_DEFAULT, "no_memory_for_loader");
+    MPI_Comm comm;
+
+    CHECK(none);
+    start();
+    *none = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds(comm, 20);
+    MPI_Comm_free(&comm);
+    rounds(MPI_COMM_WORLD, 20);
+    *none = 0;
+    finish();
+}
+
 const struct weather weather_lack[] = {
     {"communicators", communicators},
     {"no-communicator", no_communicator},
@@ -174,5 +191,6 @@ const struct weather weather_lack[] = {
     {"full-shm", full_shm},
     {"one-block-missing", one_block_missing},
     {"one-block-missing-again", one_block_missing_again},
+    {"none-for-loader", none_for_loader},
     {0},
 };
