@@ -66,13 +66,12 @@ void collx_agree_world_met(void)
     is_done = true;
 }
 
-/* Remembered: an MPI library may take as long as the communicator has ranks times the job. */
-bool collx_agree_has_met(struct collx_comm *comm, int *there)
+/* Remembered: an MPI library may take as long as the communicator has ranks times the job.  Where
+ * it cannot tell, as it has no memory left, the other ranks mostly say yes. */
+bool collx_agree_has_met(struct collx_comm *comm)
 {
-    if (!is_done)
-        return false;
-    if (there || comm->met == COLLX_MET_UNKNOWN)
-        comm->met = collx_world_has(comm, there) ? COLLX_MET : COLLX_MET_NOT;
+    if (is_done && comm->met == COLLX_MET_UNKNOWN)
+        comm->met = collx_world_lacks(comm) ? COLLX_MET_NOT : COLLX_MET;
     return comm->met == COLLX_MET;
 }
 
@@ -89,7 +88,7 @@ static bool is_alone(const struct collx_comm *comm)
 static bool may_block(struct collx_comm *comm)
 {
 #ifdef OPEN_MPI
-    return collx_agree_has_met(comm, NULL);
+    return collx_agree_has_met(comm);
 #else
     (void)comm; /* waiting ranks would not let others have the CPU */
     return false;
@@ -167,6 +166,7 @@ int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
         return pmpi.Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, comm->comm);
     error = pmpi.Iallreduce(words, all, count, MPI_UINT64_T, MPI_BOR, comm->comm, &request);
     error = error ? error : finish(comm, &request);
-    memcpy(words, all, (size_t)count * sizeof *all);
+    if (!error)
+        memcpy(words, all, (size_t)count * sizeof *all);
     return error;
 }

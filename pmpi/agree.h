@@ -16,8 +16,8 @@ enum { COLLX_AGREE_WORDS = 8 };
 void collx_agree_world_met(void);
 
 /* Whether all ranks of this communicator are known to have done so with each other; all say the
- * same.  Not of those of another job.  `there`: as of collx_world_has(). */
-bool collx_agree_has_met(struct collx_comm *comm, int *there);
+ * same.  Not of those of another job. */
+bool collx_agree_has_met(struct collx_comm *comm);
 
 /* `bytes` of each rank, in rank order. */
 int collx_agree_from_all(struct collx_comm *comm, const void *own, void *all, size_t bytes);

@@ -254,12 +254,14 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     if (added)
         insert(atomic_load_explicit(&collx_comms, memory_order_relaxed), (uintptr_t)comm, state);
     pthread_mutex_unlock(&lock);
-    if (added && !find_key(&key) && !pmpi.Comm_set_attr(comm, key, state))
-        return state;
-
-    /* What cannot be freed with its communicator must not be known by its handle. */
-    collx_comm_drop(state);
-    return &collx_comm_unknown;
+    if (!added) {
+        state_destroy(state);
+        return &collx_comm_unknown;
+    }
+    /* Where MPI has no memory for it the other ranks have theirs all the same, and count on this
+     * one's. */
+    state->unhung = find_key(&key) || pmpi.Comm_set_attr(comm, key, state);
+    return state;
 }
 
 void collx_comm_rehang(struct collx_comm *state)
@@ -268,13 +270,14 @@ void collx_comm_rehang(struct collx_comm *state)
     const int key = keyval;
     pthread_mutex_unlock(&key_lock);
     /* Once MPI is about to end nothing is hung any more. */
-    if (key == MPI_KEYVAL_INVALID)
+    if (key == MPI_KEYVAL_INVALID && !state->unhung)
         return;
     state->rehanging = true;
-    int error = pmpi.Comm_delete_attr(state->comm, key);
+    int error = state->unhung ? MPI_SUCCESS : pmpi.Comm_delete_attr(state->comm, key);
     state->rehanging = false;
-    if (!error && !pmpi.Comm_set_attr(state->comm, key, state))
+    if (!error && key != MPI_KEYVAL_INVALID && !pmpi.Comm_set_attr(state->comm, key, state))
         return;
+    /* What is not freed with its communicator must not be known by its handle. */
     give_up(state);
     collx_comm_drop(state);
 }

@@ -97,6 +97,7 @@ struct collx_comm {
     MPI_Comm comm;
     int rank, size;
     bool inter;
+    bool unhung;    /* MPI had no memory to hang it on the communicator */
     bool rehanging; /* collx_comm_rehang() is at it */
     bool gone; /* MPI has deleted it, and may call callbacks yet; or it has another one's handle */
 
@@ -180,8 +181,9 @@ struct collx_comm *collx_comm_add(MPI_Comm comm);
 /* Forget a state that nothing belongs to any more. */
 void collx_comm_drop(struct collx_comm *state);
 
-/* Have MPI delete the state before all that a program has hung there: else, with an error of a
- * callback, it would be gone on some ranks alone, and MPICH would forget the error. */
+/* MPI is about to free the communicator.  Have it delete the state before all that a program has
+ * hung there: else, with an error of a callback, it would be gone on some ranks alone, and MPICH
+ * would forget the error.  A state that MPI cannot delete is gone on return. */
 void collx_comm_rehang(struct collx_comm *state);
 
 /* pmpi/comm_free.c: put what frees communicators into the door's table. */

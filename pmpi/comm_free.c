@@ -142,7 +142,7 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
         collx_kept_keep(state);
     if (state != &collx_comm_unknown)
         collx_comm_retire(state);
-    if (known)
+    if (known || state->unhung)
         collx_comm_rehang(state);
     return free_by_mpi(entry, comm, (struct going){.comm = (uintptr_t)*comm});
 }

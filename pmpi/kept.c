@@ -42,7 +42,7 @@ static struct collx_identity *identity_create(struct collx_comm *comm)
     struct collx_identity *identity =
         comm->size > RANKS_MOST ? NULL : calloc(1, identity_size(comm->size));
 
-    if (!identity || !collx_agree_has_met(comm, identity->world)) {
+    if (!identity || !collx_agree_has_met(comm) || !collx_world_has(comm, identity->world)) {
         free(identity);
         return NULL;
     }

@@ -62,7 +62,7 @@ static bool ask(struct collx_comm *comm, bool met)
 /* The communicator is due to be set up, or it is time to ask whether it is. */
 static __attribute__((noinline)) void meet(struct collx_comm *comm)
 {
-    const bool met = collx_agree_has_met(comm, NULL);
+    const bool met = collx_agree_has_met(comm);
     bool due = comm->calls >= comm->due_at;
 
     if (!met && collx_comm_is_barred(comm))
@@ -398,7 +398,7 @@ void collx_warmup_begin(struct collx_comm *comm)
         pass(comm, COLLX_REASON_POLICY);
         return;
     }
-    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm, NULL);
+    const bool usual = warm_up == COLLX_WARMUP_CALLS || !collx_agree_has_met(comm);
     if (!usual && warm_up == COLLX_WARMUP_NEVER) {
         pass(comm, COLLX_REASON_SETUP_FAILED);
         return;

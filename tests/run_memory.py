@@ -144,6 +144,17 @@ def no_block(folder):
         check(len(job.said("no memory left")) == 1, job.result.err)
 
 
+def none_for_mpi(folder):
+    """A rank on which MPI cannot remember what collx has for a communicator counts like the others."""
+    library = build / "tests" / "programs" / f"libmpi.so.out-of-memory-{mpi_name}"
+    for rank in range(RANKS):
+        job = Job(folder, "mpi-lacks", rank, {"LD_PRELOAD": f"{collx} {library}"})
+        for what in range(6):
+            check(job.routed(f"lacks{what}") and job.routed(f"after{what}"), "not set up")
+            # A Bcast of 1 MiB, and what else makes 16 calls; then they go to algorithms.
+            check_calls(job, f"after{what}", True, [16, 40 - 16])
+
+
 def cycles(folder):
     """With room for one alone, each of many finds it: none that came before keeps any."""
     size = size_of(folder, None)
@@ -288,6 +299,7 @@ main([
     ("used up, freed, used up again", used_up),
     ("none at all", none_at_all),
     ("not even a small block, on one rank", no_block),
+    ("nothing left for MPI, on one rank", none_for_mpi),
     ("1,000 communicators, one at a time", cycles),
     ("what a freed one had is used again", again),
     ("two kinds of communicators, one at a time", by_turns),

@@ -369,6 +369,30 @@ static void threads(int count)
     fill(2);
 }
 
+/* MPI itself lacks memory on one rank, for one of the things after the other that collx has it do:
+ * while a communicator comes to be known and is set up, or until it is freed, when its handle
+ * becomes the next one's. */
+static void mpi_lacks(int poor)
+{
+    int *lacks = dlsym(RTLD_DEFAULT, "mpi_lacks");
+
+    CHECK(lacks);
+    *lacks = rank == poor;
+    use(MPI_COMM_WORLD); /* which the program does not free */
+    for (int what = 0; what < 6; what++) {
+        MPI_Comm comm = named("lacks", what);
+        *lacks = rank == poor ? 1 << what / 2 : 0;
+        use(comm);
+        if (what % 2)
+            *lacks = 0;
+        use(comm);
+        MPI_Comm_free(&comm);
+        *lacks = 0;
+        use(comm = named("after", what));
+        MPI_Comm_free(&comm);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -384,7 +408,8 @@ int main(int argc, char **argv)
                  {"by-turns", by_turns},
                  {"threads", threads},
                  {"brief", brief},
-                 {"asks", asks}};
+                 {"asks", asks},
+                 {"mpi-lacks", mpi_lacks}};
     int provided;
 
     if (argc != 3)
