@@ -269,13 +269,17 @@ void collx_comm_rehang(struct collx_comm *state)
     pthread_mutex_lock(&key_lock);
     const int key = keyval;
     pthread_mutex_unlock(&key_lock);
-    /* Once MPI is about to end nothing is hung any more. */
-    if (key == MPI_KEYVAL_INVALID && !state->unhung)
-        return;
-    state->rehanging = true;
-    int error = state->unhung ? MPI_SUCCESS : pmpi.Comm_delete_attr(state->comm, key);
-    state->rehanging = false;
-    if (!error && key != MPI_KEYVAL_INVALID && !pmpi.Comm_set_attr(state->comm, key, state))
+    if (!state->unhung) {
+        /* Once MPI is about to end nothing is hung any more. */
+        if (key == MPI_KEYVAL_INVALID)
+            return;
+        state->rehanging = true;
+        int error = pmpi.Comm_delete_attr(state->comm, key);
+        state->rehanging = false;
+        if (error)
+            return; /* it hangs there yet */
+    }
+    if (key != MPI_KEYVAL_INVALID && !pmpi.Comm_set_attr(state->comm, key, state))
         return;
     /* What is not freed with its communicator must not be known by its handle. */
     give_up(state);

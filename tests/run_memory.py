@@ -149,7 +149,7 @@ def none_for_mpi(folder):
     library = build / "tests" / "programs" / f"libmpi.so.out-of-memory-{mpi_name}"
     for rank in range(RANKS):
         job = Job(folder, "mpi-lacks", rank, {"LD_PRELOAD": f"{collx} {library}"})
-        for what in range(6):
+        for what in range(8):
             check(job.routed(f"lacks{what}") and job.routed(f"after{what}"), "not set up")
             # A Bcast of 1 MiB, and what else makes 16 calls; then they go to algorithms.
             check_calls(job, f"after{what}", True, [16, 40 - 16])

@@ -379,7 +379,7 @@ static void mpi_lacks(int poor)
     CHECK(lacks);
     *lacks = rank == poor;
     use(MPI_COMM_WORLD); /* which the program does not free */
-    for (int what = 0; what < 6; what++) {
+    for (int what = 0; what < 8; what++) {
         MPI_Comm comm = named("lacks", what);
         *lacks = rank == poor ? 1 << what / 2 : 0;
         use(comm);

@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-/* Bits: keys of attributes, attributes, groups. */
+/* Bits: for keys of attributes, attributes, groups, and to take an attribute away. */
 __attribute__((visibility("default"))) int mpi_lacks;
 
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *gone,
@@ -22,6 +22,13 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
     int (*set)(MPI_Comm, int, void *) = (int (*)(MPI_Comm, int, void *))real("PMPI_Comm_set_attr");
 
     return mpi_lacks & 2 ? MPI_ERR_OTHER : set(comm, key, value);
+}
+
+int PMPI_Comm_delete_attr(MPI_Comm comm, int key)
+{
+    int (*take)(MPI_Comm, int) = (int (*)(MPI_Comm, int))real("PMPI_Comm_delete_attr");
+
+    return mpi_lacks & 8 ? MPI_ERR_OTHER : take(comm, key);
 }
 
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
