@@ -160,17 +160,39 @@ static bool is_sane_event(const struct collx_trace *trace, const struct collx_tr
            record->event_small.route < trace->routes_count;
 }
 
+/* So many records from `first` on as there are, at most as many as were asked for. */
+static uint64_t fetch(struct collx_trace *trace, uint64_t first, uint64_t records)
+{
+    const off_t at = (off_t)(COLLX_TRACE_HEADER + first * COLLX_TRACE_RECORD);
+    const ssize_t got = pread(trace->fd, trace->piece, records * COLLX_TRACE_RECORD, at);
+
+    return got > 0 ? (uint64_t)got / COLLX_TRACE_RECORD : 0;
+}
+
+/* Of a process that still writes, the last of the records may have been copied before all of it was
+ * there, and its tag after that.  What was before it has been there by then: so once more. */
+static void fetch_again(struct collx_trace *trace)
+{
+    uint64_t written = trace->piece_count;
+
+    while (written && collx_trace_tag(&trace->piece[written - 1]) == COLLX_TRACE_NOTHING)
+        written--;
+    /* Acquire: what is copied now is what comes before the tags of the first copy; pairs with the
+     * release in collx_trace_writer_put(). */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    fetch(trace, trace->piece_first, written);
+}
+
 /* Record `number`, or NULL at the end of the file. */
 static const struct collx_trace_record *get(struct collx_trace *trace, uint64_t number)
 {
     if (number < trace->piece_first || number >= trace->piece_first + trace->piece_count) {
-        off_t at = (off_t)(COLLX_TRACE_HEADER + number * COLLX_TRACE_RECORD);
-        ssize_t got = pread(trace->fd, trace->piece, COLLX_TRACE_PIECE * COLLX_TRACE_RECORD, at);
-
         trace->piece_first = number;
-        trace->piece_count = got > 0 ? (uint64_t)got / COLLX_TRACE_RECORD : 0;
+        trace->piece_count = fetch(trace, number, COLLX_TRACE_PIECE);
         if (!trace->piece_count)
             return NULL;
+        if (!trace->header.end_ns)
+            fetch_again(trace);
     }
     return &trace->piece[number - trace->piece_first];
 }
