@@ -12,33 +12,69 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size;
 
-/* Rounds of what collx routes, checked, on a communicator that is set up. */
+static double now(void)
+{
+    struct timespec time;
+
+    CHECK(!clock_gettime(CLOCK_MONOTONIC, &time));
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Nobody leaves before the last one has come, who comes late. */
+static void check_barrier(MPI_Comm comm, int late)
+{
+    enum { RANKS = 64 };
+    double came, gone, all[RANKS];
+    int me, ranks;
+
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &ranks);
+    CHECK(ranks <= RANKS);
+    if (me == late)
+        usleep(300);
+    came = now();
+    CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
+    gone = now();
+    CHECK(MPI_Allgather(&came, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm) == MPI_SUCCESS);
+    for (int i = 0; i < ranks; i++)
+        CHECK(all[i] <= gone);
+}
+
+/* Rounds of what collx routes, checked, on a communicator that is set up.  The first of each comes
+ * late, and no two uses have the same data: what a freed communicator has left would not do. */
 static void use(MPI_Comm comm)
 {
-    enum { LONG = 5000 };
-    static _Thread_local int data[LONG], sum[LONG];
+    enum { LONG = 5000, ROUNDS = 8 };
+    static _Thread_local int data[LONG], sum[LONG], uses;
     int me, ranks;
 
     MPI_Comm_rank(comm, &me);
     MPI_Comm_size(comm, &ranks);
     use_until_set_up(comm);
-    for (int i = 0; i < 8; i++) {
+    const int first = uses++ * ROUNDS, late = uses % ranks;
+    check_barrier(comm, late);
+    for (int i = first; i < first + ROUNDS; i++) {
         int count = i % 2 ? LONG : 1, root = i % ranks;
-        CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
         for (int k = 0; k < count; k++)
             data[k] = me == root ? k + i : -1;
+        if (i == first && me == root)
+            usleep(300);
         CHECK(MPI_Bcast(data, count, MPI_INT, root, comm) == MPI_SUCCESS);
         for (int k = 0; k < count; k++)
             CHECK(data[k] == k + i);
         for (int k = 0; k < count; k++)
-            data[k] = me + k;
+            data[k] = me + k + i;
+        if (i == first && me == late)
+            usleep(300);
         CHECK(MPI_Allreduce(data, sum, count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
         for (int k = 0; k < count; k++)
-            CHECK(sum[k] == ranks * (ranks - 1) / 2 + ranks * k);
+            CHECK(sum[k] == ranks * (ranks - 1) / 2 + ranks * (k + i));
+        CHECK(MPI_Barrier(comm) == MPI_SUCCESS);
     }
 }
 
