@@ -160,45 +160,51 @@ static bool is_sane_event(const struct collx_trace *trace, const struct collx_tr
            record->event_small.route < trace->routes_count;
 }
 
-/* So many records from `first` on as there are, at most as many as were asked for. */
-static uint64_t fetch(struct collx_trace *trace, uint64_t first, uint64_t records)
+/* Into `piece`: so many records from `first` on as there are, at most as many as were asked for. */
+static void fetch(struct collx_trace *trace, uint64_t first, uint64_t records)
 {
     const off_t at = (off_t)(COLLX_TRACE_HEADER + first * COLLX_TRACE_RECORD);
     const ssize_t got = pread(trace->fd, trace->piece, records * COLLX_TRACE_RECORD, at);
 
-    return got > 0 ? (uint64_t)got / COLLX_TRACE_RECORD : 0;
-}
-
-/* Of a process that still writes, the last of the records may have been copied before all of it was
- * there, and its tag after that.  What was before it has been there by then: so once more. */
-static void fetch_again(struct collx_trace *trace)
-{
-    uint64_t written = trace->piece_count;
-
-    while (written && collx_trace_tag(&trace->piece[written - 1]) == COLLX_TRACE_NOTHING)
-        written--;
-    /* Acquire: what is copied now is what comes before the tags of the first copy; pairs with the
-     * release in collx_trace_writer_put(). */
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    fetch(trace, trace->piece_first, written);
+    trace->piece_first = first;
+    trace->piece_count = got > 0 ? (uint64_t)got / COLLX_TRACE_RECORD : 0;
 }
 
 /* Record `number`, or NULL at the end of the file. */
 static const struct collx_trace_record *get(struct collx_trace *trace, uint64_t number)
 {
     if (number < trace->piece_first || number >= trace->piece_first + trace->piece_count) {
-        trace->piece_first = number;
-        trace->piece_count = fetch(trace, number, COLLX_TRACE_PIECE);
+        fetch(trace, number, COLLX_TRACE_PIECE);
         if (!trace->piece_count)
             return NULL;
-        if (!trace->header.end_ns)
-            fetch_again(trace);
     }
     return &trace->piece[number - trace->piece_first];
 }
 
-/* One look at every record: read the definitions, count the rest.  What is written after it nobody
- * looks at: the next look would find events later than the end of the run. */
+/* Of a file that may still be written: leave out what is behind the last record that there is now.
+ * While it is read more comes there, which refers to what had not been there when its place was
+ * read; and the copy of a record may be older than that of its tag. */
+static void find_last(struct collx_trace *trace)
+{
+    bool found = false;
+
+    while (trace->records && !found) {
+        const uint64_t most = COLLX_TRACE_PIECE;
+        const uint64_t first = trace->records > most ? trace->records - most : 0;
+        fetch(trace, first, trace->records - first);
+        uint64_t count = trace->piece_count;
+        while (count && collx_trace_tag(&trace->piece[count - 1]) == COLLX_TRACE_NOTHING)
+            count--;
+        found = count > 0;
+        trace->records = first + count;
+    }
+    /* Acquire: what is read from now on is no older than that tag, before which all the other
+     * records had theirs; pairs with the release in collx_trace_writer_put(). */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    trace->piece_count = 0;
+}
+
+/* One look at every record: read the definitions, count the rest. */
 static bool survey(struct collx_trace *trace)
 {
     struct strings strings = {0};
@@ -349,6 +355,8 @@ int collx_trace_open(struct collx_trace **result, const char *path, char *why, s
     clean_field(trace->header.mpi, sizeof trace->header.mpi);
     clean_field(trace->header.command, sizeof trace->header.command);
     find_records(trace, (uint64_t)facts.st_size - COLLX_TRACE_HEADER);
+    if (!trace->header.end_ns)
+        find_last(trace);
     trace->last_ns = trace->header.start_ns;
     if (!survey(trace)) {
         error = -ENOMEM;
