@@ -222,6 +222,14 @@ static void with_windows_and_files(void)
     finish();
 }
 
+static int refuses(MPI_Comm comm, int key, void *value, void *extra)
+{
+    int *left = value;
+
+    (void)comm, (void)key, (void)extra;
+    return *left && (*left)-- ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
 static jmp_buf back;
 
 static void jump(MPI_Comm *comm, int *code, ...)
@@ -245,6 +253,23 @@ static __attribute__((noinline)) void use_stack(void)
     memset((void *)junk, 0x5a, sizeof junk);
 }
 
+/* That of a communicator which a callback keeps alive, on one rank alone. */
+static __attribute__((noinline)) void free_refused(MPI_Comm comm)
+{
+    int *volatile left = malloc(sizeof *left), key;
+
+    *left = 1;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &key, NULL);
+    MPI_Comm_set_attr(comm, key, left);
+    if (rank != 0)
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (!setjmp(back))
+        CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS && rank != 0);
+    CHECK(*left == 0);
+    MPI_Comm_delete_attr(comm, key);
+    free(left);
+}
+
 /* As an exception does that a handler throws. */
 static void jump_out_of_free(void)
 {
@@ -261,17 +286,15 @@ static void jump_out_of_free(void)
     for (int i = 0; i < 3; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         rounds(comm, 100);
+        if (i == 0) {
+            free_refused(comm);
+            use_stack();
+            for (int k = 0; k < 300; k++)
+                one_round(comm, k);
+        }
         MPI_Comm_free(&comm);
     }
     finish();
-}
-
-static int refuses(MPI_Comm comm, int key, void *value, void *extra)
-{
-    int *left = value;
-
-    (void)comm, (void)key, (void)extra;
-    return *left && (*left)-- ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
 /* It stays, then, as it was. */
