@@ -139,7 +139,9 @@ def no_block(folder):
     """A rank on which not even the smallest thing can be remembered counts like the others."""
     library = build / "tests" / "programs" / "no_memory.so"
     for rank in range(2):
-        job = Job(folder, "fill", 6, {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_BLOCK": rank})
+        # More in all than there are spare ones for, but not at a time.
+        job = Job(folder, "fill", 10,
+                  {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_BLOCK": rank})
         check(not job.report.calls(route="shm"), "set up without memory")
         check(len(job.said("no memory left")) == 1, job.result.err)
 
@@ -256,6 +258,17 @@ def used_twice(folder):
     check(job.shared("cycle0") == size_of(folder, ALLREDUCE), f"{job.shared('cycle0')} bytes")
 
 
+def used_otherwise(folder):
+    """What they name with other parameters is not."""
+    policy = "version: 1\nrules:\n" + "".join(
+        f"  - {{ match: {{ collective: allreduce, bytes: {sizes} }}, use: ['nx(n={n})'] }}\n"
+        for sizes, n in (("..64", 2), ("65..", 3)))
+    job = Job(folder, "cycle", 1, policy=policy)
+    routed = [job.report.calls(collective="MPI_Allreduce", comm="cycle0", reason="policy", route=route)
+              for route in ("nx", "pmpi")]
+    check(routed == [RANKS * 8, 0], f"nx and pmpi: {routed}")
+
+
 def largest_first(folder):
     """Where not all fits, what needs most is left out, and the rest is not."""
     sizes = {}
@@ -310,6 +323,7 @@ main([
     ("one rank has less than the others", one_rank_has_less),
     ("the limit of a communicator, to the byte", to_the_byte),
     ("what several rules name alike", used_twice),
+    ("what they name with other parameters", used_otherwise),
     ("what needs most is left out first", largest_first),
     ("but what is asked first is left out last", preferred_last),
     ("a cgroup with little memory", little_memory),

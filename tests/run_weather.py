@@ -484,6 +484,12 @@ def none_for_loader(folder):
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
+def none_for_call(folder):
+    library = build / "tests" / "programs" / "no_memory.so"
+    good(job("none-for-call", {"LD_PRELOAD": f"{library} {collx}", "COLLX_AT_ONCE": "on"},
+             with_collx=False)).expect_quiet()
+
+
 def little_stack(folder):
     """Threads of the smallest stack that there is, 16 KiB, can call what they could without collx:
     it takes no more than 12, or, beside a frame, and one of a trace, what the MPI library does."""
@@ -631,6 +637,7 @@ main([
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
+    ("an error handler that calls a collective", simple("call-in-handler", ranks=2)),
     ("an error handler that jumps out of a call of another thread",
      simple("jump-out-in-thread", ranks=2)),
     ("an operation that jumps out of a call", leaves_operation),
@@ -720,6 +727,7 @@ main([
     ("no memory for one block of a setup's, on one rank", one_block_missing),
     ("no memory for one block of what is taken over, on one rank", one_block_missing_again),
     ("no memory for the loader once MPI is up", none_for_loader),
+    ("no memory for a call, on one rank", none_for_call),
     ("a stderr that nobody reads", simple("nobody-reads",
                                           env={"COLLX_AT_ONCE": "on", "COLLX_STALL": "300ms"})),
     ("a stderr that is read late", simple("read-slowly", ranks=2,

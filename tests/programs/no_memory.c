@@ -1,7 +1,7 @@
 /* On the rank that COLLX_TEST_NO_MEMORY names collx gets no large blocks of memory, and all others
  * do, on that of COLLX_TEST_NO_BLOCK none at all; or where a program counts down, one block not, of
- * any size; or the loader gets none.  With COLLX_TEST_NO_FALLOCATE a kernel that cannot set memory
- * aside.  To be preloaded. */
+ * any size; or the library that it names gets none.  With COLLX_TEST_NO_FALLOCATE a kernel that
+ * cannot set memory aside.  To be preloaded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,13 +46,13 @@ __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
     return NULL;
 }
 
-/* For the program: from now on the loader gets none, as it wants where a thread first uses the
- * thread-local variables of a library. */
-__attribute__((visibility("default"))) int no_memory_for_loader;
+/* For the program: part of the path of a library that gets none from now on, or NULL.  "/ld-", the
+ * loader, wants some where a thread first uses the thread-local variables of a library. */
+__attribute__((visibility("default"))) const char *no_memory_for;
 
 __attribute__((visibility("default"))) void *malloc(size_t size)
 {
-    if (!no_memory_for_loader || !is_for("/ld-", __builtin_return_address(0)))
+    if (!no_memory_for || !is_for(no_memory_for, __builtin_return_address(0)))
         return __libc_malloc(size);
     errno = ENOMEM;
     return NULL;

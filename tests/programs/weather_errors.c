@@ -223,6 +223,38 @@ static void jump_out_of_call(void)
     finish();
 }
 
+static void meet_in_barrier(MPI_Comm *comm, int *error, ...)
+{
+    (void)error;
+    MPI_Barrier(*comm);
+}
+
+/* An error handler calls a collective, which the other ranks do after the call that it is told of:
+ * the first on a communicator, and a later one. */
+static void call_in_handler(void)
+{
+    MPI_Errhandler handler;
+
+    start();
+    MPI_Comm_create_errhandler(meet_in_barrier, &handler);
+    for (int before = 0; before < 2; before++) {
+        char bytes[64] = {0};
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, handler);
+        for (int i = 0; i < before; i++)
+            one_round(comm, i);
+        MPI_Bcast(bytes, rank == size - 1 ? 8 : 64, MPI_CHAR, 0, comm);
+        if (rank != size - 1)
+            MPI_Barrier(comm);
+        for (int i = 0; i < 1500; i++)
+            one_round(comm, i);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Errhandler_free(&handler);
+    finish();
+}
+
 static void *bring_too_much_by(void *comm)
 {
     bring_too_much(*(MPI_Comm *)comm);
@@ -394,6 +426,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"jump-out-of-call", jump_out_of_call},
+    {"call-in-handler", call_in_handler},
     {"jump-out-in-thread", jump_out_in_thread},
     {"jump-out-of-operation", jump_out_of_operation},
     {"same-buffers", same_buffers},

@@ -170,17 +170,70 @@ static void one_block_missing_again(void)
 /* The loader of libraries has none left once MPI is up. */
 static void none_for_loader(void)
 {
-    int *none = dlsym(RTLD_DEFAULT, "no_memory_for_loader");
+    const char **none_for = dlsym(RTLD_DEFAULT, "no_memory_for");
     MPI_Comm comm;
 
-    CHECK(none);
+    CHECK(none_for);
     start();
-    *none = 1;
+    *none_for = "/ld-";
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     rounds(comm, 20);
     MPI_Comm_free(&comm);
     rounds(MPI_COMM_WORLD, 20);
-    *none = 0;
+    *none_for = NULL;
+    finish();
+}
+
+static int errors_told, last_class;
+
+static void count_error(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    errors_told++;
+    MPI_Error_class(*error, &last_class);
+}
+
+/* One rank has none for a call, of data that has to be packed: it gets an error, and its handler is
+ * told, as by the MPI library; the others have their results. */
+static void none_for_call(void)
+{
+    enum { BLOCKS = 20000 };
+    static int at[BLOCKS], length[BLOCKS], data[5 * BLOCKS];
+    const char **none_for = dlsym(RTLD_DEFAULT, "no_memory_for");
+    MPI_Errhandler handler;
+    MPI_Datatype scattered;
+    MPI_Comm comm;
+
+    CHECK(none_for);
+    start();
+    for (int i = 0; i < BLOCKS; i++) {
+        at[i] = 4 * i + i % 7 % 3;
+        length[i] = 1 + i % 3 % 2;
+    }
+    MPI_Type_indexed(BLOCKS, length, at, MPI_INT, &scattered);
+    MPI_Type_commit(&scattered);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(count_error, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    rounds(comm, 20);
+    for (int turn = 0; turn < 3; turn++) {
+        const bool poor = turn == 1 && rank == 1;
+        int class = MPI_SUCCESS;
+        for (int i = 0; i < BLOCKS; i++)
+            data[at[i]] = rank ? -1 : turn + i;
+        errors_told = 0;
+        *none_for = poor ? "/libcollx-" : NULL;
+        MPI_Error_class(MPI_Bcast(data, 1, scattered, 0, comm), &class);
+        *none_for = NULL;
+        CHECK(class == (poor ? MPI_ERR_NO_MEM : MPI_SUCCESS));
+        CHECK(errors_told == poor && (!poor || last_class == MPI_ERR_NO_MEM));
+        for (int i = 0; i < BLOCKS && !poor; i++)
+            CHECK(data[at[i]] == turn + i);
+    }
+    MPI_Type_free(&scattered);
+    rounds(comm, 20);
+    MPI_Comm_free(&comm);
     finish();
 }
 
@@ -192,5 +245,6 @@ const struct weather weather_lack[] = {
     {"one-block-missing", one_block_missing},
     {"one-block-missing-again", one_block_missing_again},
     {"none-for-loader", none_for_loader},
+    {"none-for-call", none_for_call},
     {0},
 };
