@@ -225,6 +225,26 @@ static void check_bcast(MPI_Datatype type, int count, int root)
     CHECK(!memcmp(got, expected, (size_t)all + 64));
 }
 
+/* Of more dimensions than anybody has, of each two indices of three. */
+static void check_dimensions(int dimensions)
+{
+    enum { MOST = 16 };
+    int whole[MOST], part[MOST], start_at[MOST];
+    MPI_Datatype type;
+
+    CHECK(dimensions <= MOST);
+    for (int i = 0; i < dimensions; i++) {
+        whole[i] = 3;
+        part[i] = 2;
+        start_at[i] = i % 2;
+    }
+    MPI_Type_create_subarray(dimensions, whole, part, start_at, MPI_ORDER_C, MPI_SHORT, &type);
+    MPI_Type_commit(&type);
+    for (int times = 0; times < 3; times++)
+        check_bcast(type, 1, times % size);
+    MPI_Type_free(&type);
+}
+
 /* Each of them used once, and each second one time and again. */
 static void nested_types(void)
 {
@@ -232,6 +252,8 @@ static void nested_types(void)
 
     start();
     rounds(MPI_COMM_WORLD, 100);
+    for (int dimensions = 1; dimensions <= 12; dimensions++)
+        check_dimensions(dimensions);
     for (int i = 0; i < TYPES; i++) {
         bool made = false;
         MPI_Datatype type;
