@@ -273,6 +273,27 @@ def in_place(folder):
     check(sizes == wanted, f"each rank contributed 600 bytes, but the trace says {sizes}")
 
 
+def every_collective(folder):
+    """In each form that the MPI library has: what each rank contributes, or else receives."""
+    simple("every-collective", expect_route=False)(folder)
+    calls = {}
+    for row in Report(build, folder / "trace").json["rows"]:
+        calls.setdefault(row["collective"], []).append((row["bytes_max"], row["calls"]))
+    # 300 bytes; or as many for each of four ranks, or two neighbours.
+    sizes = {"Barrier": 0} | dict.fromkeys((
+        "Bcast", "Allreduce", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather",
+        "Allgatherv", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv"), 512)
+    sizes |= dict.fromkeys((
+        "Alltoall", "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block",
+        "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"), 4096)
+    persistent = any(name.endswith("_init") for name in calls)
+    expected = {}
+    for name, size in sizes.items():
+        forms = [name, f"I{name.lower()}", *([f"{name}_init"] if persistent else [])]
+        expected |= {f"MPI_{form}": [(size, RANKS)] for form in forms}
+    check(calls == expected, f"{calls}\nnot\n{expected}")
+
+
 def where_the_library_can(name, plain_runs=1, **options):
     """What not every release of the MPI libraries gets right by itself, or not in each of some runs."""
     def one(folder):
@@ -696,6 +717,7 @@ main([
     ("what is taken from MPI is given back, windows", given_back("nx(over=rma)")),
     ("beside the root of an intercommunicator", beside_the_root),
     ("what is contributed in place", in_place),
+    ("each collective in each form, traced", every_collective),
     ("nonblocking collectives that are over in another order", out_of_order),
     ("two jobs of which the launcher tells the same", told_apart),
     ("communicators that are on their way", simple("some-on-their-way", ranks=2)),

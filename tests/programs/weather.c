@@ -503,10 +503,11 @@ static bool run(const struct weather *each, const char *name)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && (run(weather_calls, argv[1]) || run(weather_ends, argv[1]) ||
-                      run(weather_errors, argv[1]) || run(weather_processes, argv[1]) ||
-                      run(weather_sessions, argv[1]) || run(weather_types, argv[1]) ||
-                      run(weather_nested, argv[1]) || run(weather_lack, argv[1])))
+    if (argc == 2 &&
+        (run(weather_calls, argv[1]) || run(weather_ends, argv[1]) ||
+         run(weather_errors, argv[1]) || run(weather_processes, argv[1]) ||
+         run(weather_sessions, argv[1]) || run(weather_traced, argv[1]) ||
+         run(weather_types, argv[1]) || run(weather_nested, argv[1]) || run(weather_lack, argv[1])))
         return 0;
     fprintf(stderr, "usage: weather CASE\n");
     return 2;

@@ -12,9 +12,9 @@ struct weather {
 };
 
 /* The end of MPI and of communicators; errors, and handlers of them; what runs out; processes and
- * threads; sessions; datatypes.  NULL is the last name. */
+ * threads; sessions; what is traced; datatypes.  NULL is the last name. */
 extern const struct weather weather_ends[], weather_errors[], weather_lack[], weather_nested[],
-    weather_processes[], weather_sessions[], weather_types[];
+    weather_processes[], weather_sessions[], weather_traced[], weather_types[];
 
 /* In MPI_COMM_WORLD, from start() on. */
 extern int rank, size;
