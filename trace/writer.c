@@ -119,9 +119,10 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
     if (writer->window) {
         struct collx_trace_record *to = &writer->window[writer->next - writer->first];
         memcpy(to->words, record->words, sizeof to->words);
-        /* The partner is the reader, after this process was killed or while it runs: it sees a
-         * tag only on a record that is all there.  With a plain store the compiler may store the
-         * tag first, and a kill in between leaves half an event that looks like a whole one. */
+        /* The partner is find_last() in trace/reader.c, after this process was killed or while it
+         * runs: what is before a tag that it has seen is all there.  With a plain store the
+         * compiler may store the tag first, and a kill in between leaves half an event that looks
+         * like a whole one. */
         __atomic_store_n(&to->last, record->last, __ATOMIC_RELEASE);
         number = writer->next++;
     } else if (header->stop && collx_trace_tag(record) == COLLX_TRACE_EVENT) {
