@@ -11,7 +11,9 @@
 namespace
 {
 
-// What happens when records have been copied; until it says that it is done.
+// What happens before a header is copied; and when records have been, until it says that it is
+// done.
+std::function<void()> before_header;
 std::function<bool(char *records, ssize_t bytes)> after_copy;
 
 } // namespace
@@ -19,6 +21,8 @@ std::function<bool(char *records, ssize_t bytes)> after_copy;
 // In place of the C library's, for the reader.
 ssize_t pread(int fd, void *to, size_t bytes, off_t at)
 {
+    if (at == 0 && before_header)
+        before_header();
     const ssize_t got = syscall(SYS_pread64, fd, to, bytes, at);
 
     if (at >= COLLX_TRACE_HEADER && after_copy && after_copy(static_cast<char *>(to), got))
@@ -174,6 +178,26 @@ TEST(TraceReader, WhatIsWrittenWhileItIsReadIsNotDamage)
                   while (collx_trace_next(trace.get(), nullptr))
                       next++;
                   EXPECT_EQ(next, events);
+              }),
+              0);
+}
+
+// It grows and ends between two looks of the reader.
+TEST(TraceReader, RunThatEndsMeanwhileIsWhole)
+{
+    TraceFolder folder;
+    EXPECT_EQ(in_process([&] {
+                  enum { MORE = 10000 };
+                  open_or_die(trace_setup(folder, 0, 2));
+                  uint32_t comm = trace_comm(1, 0, 2, "");
+                  before_header = [&] {
+                      for (uint32_t i = 0; i < MORE; i++)
+                          barrier_now(comm, i);
+                      collx_recorder.close();
+                  };
+                  Trace trace = open_trace(folder.file(0));
+                  EXPECT_EQ(trace->events, MORE);
+                  EXPECT_EQ(problem_of(trace), "");
               }),
               0);
 }

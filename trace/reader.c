@@ -181,6 +181,13 @@ static const struct collx_trace_record *get(struct collx_trace *trace, uint64_t 
     return &trace->piece[number - trace->piece_first];
 }
 
+/* Acquire: what is read from now on is no older than the tag that is in the last word, before which
+ * all the records before had theirs; pairs with the release in collx_trace_writer_put(). */
+static bool is_written(const struct collx_trace_record *record)
+{
+    return __atomic_load_n(&record->last, __ATOMIC_ACQUIRE) >> 56;
+}
+
 /* Of a file that may still be written: leave out what is behind the last record that there is now.
  * While it is read more comes there, which refers to what had not been there when its place was
  * read; and the copy of a record may be older than that of its tag. */
@@ -193,14 +200,11 @@ static void find_last(struct collx_trace *trace)
         const uint64_t first = trace->records > most ? trace->records - most : 0;
         fetch(trace, first, trace->records - first);
         uint64_t count = trace->piece_count;
-        while (count && collx_trace_tag(&trace->piece[count - 1]) == COLLX_TRACE_NOTHING)
+        while (count && !is_written(&trace->piece[count - 1]))
             count--;
         found = count > 0;
         trace->records = first + count;
     }
-    /* Acquire: what is read from now on is no older than that tag, before which all the other
-     * records had theirs; pairs with the release in collx_trace_writer_put(). */
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     trace->piece_count = 0;
 }
 
@@ -302,11 +306,13 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
     return COLLX_EINVALID;
 }
 
-/* How many there are in so many bytes, and what has been cut off; where the file was never closed
- * that is not known. */
-static void find_records(struct collx_trace *trace, uint64_t bytes)
+/* How many there are in a file of that size, and what has been cut off; where the file was never
+ * closed that is not known. */
+static void find_records(struct collx_trace *trace, off_t size)
 {
     const struct collx_trace_header *header = &trace->header;
+    /* It may have been cut since its header was read. */
+    const uint64_t bytes = size > COLLX_TRACE_HEADER ? (uint64_t)size - COLLX_TRACE_HEADER : 0;
     /* Version 2 did not count them, but they were whole ones. */
     const uint64_t least = (bytes + COLLX_TRACE_RECORD - 1) / COLLX_TRACE_RECORD;
     const uint64_t written = header->version < 3 ? least : header->records;
@@ -349,12 +355,18 @@ int collx_trace_open(struct collx_trace **result, const char *path, char *why, s
     error = check_header(trace, facts.st_size, why, size);
     if (error)
         goto fail;
+    /* Once more: it may have grown before it was closed, and does not any more. */
+    if (fstat(trace->fd, &facts)) {
+        error = -errno;
+        snprintf(why, size, "%s: cannot be read: %s", trace->name, strerror(-error));
+        goto fail;
+    }
     clean_field(trace->header.boot_id, sizeof trace->header.boot_id);
     clean_field(trace->header.host, sizeof trace->header.host);
     clean_field(trace->header.release, sizeof trace->header.release);
     clean_field(trace->header.mpi, sizeof trace->header.mpi);
     clean_field(trace->header.command, sizeof trace->header.command);
-    find_records(trace, (uint64_t)facts.st_size - COLLX_TRACE_HEADER);
+    find_records(trace, facts.st_size);
     if (!trace->header.end_ns)
         find_last(trace);
     trace->last_ns = trace->header.start_ns;

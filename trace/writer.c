@@ -119,7 +119,7 @@ uint64_t collx_trace_writer_put(struct collx_trace_writer *writer,
     if (writer->window) {
         struct collx_trace_record *to = &writer->window[writer->next - writer->first];
         memcpy(to->words, record->words, sizeof to->words);
-        /* The partner is find_last() in trace/reader.c, after this process was killed or while it
+        /* The partner is is_written() in trace/reader.c, after this process was killed or while it
          * runs: what is before a tag that it has seen is all there.  With a plain store the
          * compiler may store the tag first, and a kill in between leaves half an event that looks
          * like a whole one. */
