@@ -246,6 +246,22 @@ static __attribute__((noinline)) void free_none(void)
         MPI_Comm_free(&none);
 }
 
+static __attribute__((noinline)) void free_no_window(void)
+{
+    MPI_Win none = MPI_WIN_NULL;
+
+    if (!setjmp(back))
+        MPI_Win_free(&none);
+}
+
+static __attribute__((noinline)) void rounds_deep_down(MPI_Comm comm)
+{
+    volatile char junk[4096];
+
+    memset((void *)junk, 0x5a, sizeof junk);
+    rounds(comm, 100);
+}
+
 static __attribute__((noinline)) void use_stack(void)
 {
     volatile char junk[16384];
@@ -283,6 +299,11 @@ static void jump_out_of_free(void)
     for (int i = 0; i < 20; i++)
         free_none();
     use_stack();
+    if (rank == 0)
+        free_no_window();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    rounds_deep_down(comm);
+    MPI_Comm_free(&comm);
     for (int i = 0; i < 3; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         rounds(comm, 100);
