@@ -267,7 +267,7 @@ static void clean_field(char *text, size_t size)
     collx_text_clean(text, ' ');
 }
 
-static int check_header(struct collx_trace *trace, off_t size, char *why, size_t why_size)
+static int check_header(struct collx_trace *trace, char *why, size_t why_size)
 {
     struct collx_trace_header *header = &trace->header;
     ssize_t got = pread(trace->fd, header, sizeof *header, 0);
@@ -285,7 +285,7 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
         snprintf(why, why_size,
                  "%s: truncated: only %lld bytes of it are there, fewer than a "
                  "trace's header has",
-                 trace->name, (long long)size);
+                 trace->name, (long long)got);
     else if (header->byte_order != COLLX_TRACE_BYTE_ORDER)
         snprintf(why, why_size, "%s: damaged, or written on a machine with another byte order",
                  trace->name);
@@ -306,11 +306,12 @@ static int check_header(struct collx_trace *trace, off_t size, char *why, size_t
     return COLLX_EINVALID;
 }
 
-/* How many there are in a file of that size, and what has been cut off; where the file was never
- * closed that is not known. */
-static void find_records(struct collx_trace *trace, off_t size)
+/* How many there are, and what has been cut off; where the file was never closed that is not known.
+ * Its size is looked at after its header: one that has been closed does not grow any more. */
+static void find_records(struct collx_trace *trace)
 {
     const struct collx_trace_header *header = &trace->header;
+    const off_t size = lseek(trace->fd, 0, SEEK_END);
     /* It may have been cut since its header was read. */
     const uint64_t bytes = size > COLLX_TRACE_HEADER ? (uint64_t)size - COLLX_TRACE_HEADER : 0;
     /* Version 2 did not count them, but they were whole ones. */
@@ -352,21 +353,15 @@ int collx_trace_open(struct collx_trace **result, const char *path, char *why, s
         snprintf(why, size, "%s: not a collx trace, not even a file", trace->name);
         goto fail;
     }
-    error = check_header(trace, facts.st_size, why, size);
+    error = check_header(trace, why, size);
     if (error)
         goto fail;
-    /* Once more: it may have grown before it was closed, and does not any more. */
-    if (fstat(trace->fd, &facts)) {
-        error = -errno;
-        snprintf(why, size, "%s: cannot be read: %s", trace->name, strerror(-error));
-        goto fail;
-    }
     clean_field(trace->header.boot_id, sizeof trace->header.boot_id);
     clean_field(trace->header.host, sizeof trace->header.host);
     clean_field(trace->header.release, sizeof trace->header.release);
     clean_field(trace->header.mpi, sizeof trace->header.mpi);
     clean_field(trace->header.command, sizeof trace->header.command);
-    find_records(trace, facts.st_size);
+    find_records(trace);
     if (!trace->header.end_ns)
         find_last(trace);
     trace->last_ns = trace->header.start_ns;
