@@ -12,6 +12,10 @@ from job import Failure, Report, Skip, check, main, run
 from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts,
                      routes, said_once, simple, spoke, weather)
 
+# A rank finds no memory, as the rest of the environment says; collx is behind that.
+no_memory = build / "tests" / "programs" / "no_memory.so"
+NO_MEMORY = {"LD_PRELOAD": f"{no_memory} {collx}"}
+
 
 def shared_memory():
     return {name for name in os.listdir("/dev/shm") if "collx" in name}
@@ -458,28 +462,24 @@ def no_memory_left(folder):
 
 def not_supported(folder):
     """What the kernel does not do is said by its name, though the ranks tell each other bits."""
-    library = build / "tests" / "programs" / "no_memory.so"
-    env = {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_FALLOCATE": 1}
+    env = NO_MEMORY | {"COLLX_TEST_NO_FALLOCATE": 1}
     said_once(good(job("plain", env, with_collx=False)), "cannot share", "Function not implemented",
               "memfd_create and fallocate")
 
 
 def no_memory_on_one(folder):
-    library = build / "tests" / "programs" / "no_memory.so"
     for rank in 0, 1:
-        env = {"LD_PRELOAD": f"{library} {collx}", "COLLX_TEST_NO_MEMORY": rank}
+        env = NO_MEMORY | {"COLLX_TEST_NO_MEMORY": rank}
         result = good(job("plain", env, with_collx=False))
         said_once(result, "could not agree on their routes", "no memory left")
 
 
 def one_block_missing(folder):
     """An algorithm that one rank alone cannot attach is one that nobody uses."""
-    library = build / "tests" / "programs" / "no_memory.so"
-    env = {"LD_PRELOAD": f"{library} {collx}"}
     # One that has to be connected after it has been attached.
     connects = {"COLLX_POLICY": policy_of(folder, 'use: ["nx(over=p2p)", pmpi]')}
-    good(job("one-block-missing", env | connects, with_collx=False, ranks=2))
-    result, calls = routes(folder, env, "one-block-missing", with_collx=False, ranks=2)
+    good(job("one-block-missing", NO_MEMORY | connects, with_collx=False, ranks=2))
+    result, calls = routes(folder, NO_MEMORY, "one-block-missing", with_collx=False, ranks=2)
     good(result)
     said_once(result, "could not agree on their routes", "no memory left")
     # The setup and its five lists, what is attached, three algorithms, their choices.
@@ -489,26 +489,21 @@ def one_block_missing(folder):
 
 def one_block_missing_again(folder):
     """Nor can one rank alone have what another communicator had."""
-    library = build / "tests" / "programs" / "no_memory.so"
-    result, calls = routes(folder, {"LD_PRELOAD": f"{library} {collx}"}, "one-block-missing-again",
-                           with_collx=False, ranks=2)
+    result, calls = routes(folder, NO_MEMORY, "one-block-missing-again", with_collx=False, ranks=2)
     good(result).expect_quiet()
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
 def none_for_loader(folder):
     """What a rank's threads have of their own has been made room for before."""
-    library = build / "tests" / "programs" / "no_memory.so"
-    good(job("none-for-loader", {"LD_PRELOAD": library}, with_collx=False))
-    result, calls = routes(folder, {"LD_PRELOAD": f"{library} {collx}"}, "none-for-loader", with_collx=False)
+    good(job("none-for-loader", {"LD_PRELOAD": no_memory}, with_collx=False))
+    result, calls = routes(folder, NO_MEMORY, "none-for-loader", with_collx=False)
     good(result)
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 
 
 def none_for_call(folder):
-    library = build / "tests" / "programs" / "no_memory.so"
-    good(job("none-for-call", {"LD_PRELOAD": f"{library} {collx}", "COLLX_AT_ONCE": "on"},
-             with_collx=False)).expect_quiet()
+    good(job("none-for-call", NO_MEMORY | {"COLLX_AT_ONCE": "on"}, with_collx=False)).expect_quiet()
 
 
 def little_stack(folder):
