@@ -128,13 +128,17 @@ LD_PRELOAD={collx} exec {program} come-and-go 10
         check(calls == (20 if there == 0 else 0), f"{calls} calls of 20 were routed")
 
 
+# Jobs of Open MPI that others start do not know that there are more ranks than CPUs.
+YIELD = {"OMPI_MCA_mpi_yield_when_idle": 1}
+
+
 def join(own, other, timeout, ranks=1):
     """Two jobs that become one communicator; what env has to set for each of them."""
     joined = build / "tests" / "programs" / f"joined-{mpi_name}"
     if run(mpi.command(1, [joined, joined, "COLLX_ENABLE=off"])).code:
         raise Skip("this MPI library cannot bring two jobs together here, without collx either")
     preload = f"LD_PRELOAD={collx}"
-    result = run(mpi.command(ranks, ["env", preload, *own, joined, joined, preload, *other]),
+    result = run(mpi.command(ranks, ["env", preload, *own, joined, joined, preload, *other]), YIELD,
                  timeout=timeout).expect()
     if "skip\n" in result.out:
         raise Skip("this MPI library cannot start another job here")
