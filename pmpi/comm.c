@@ -191,7 +191,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     struct collx_comm *state = value;
 
     (void)comm, (void)key, (void)extra;
-    if (state->rehanging)
+    if (state->unhanging)
         return MPI_SUCCESS;
     give_up(state);
     if (!collx_comm_linger(state))
@@ -264,7 +264,7 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
     return state;
 }
 
-void collx_comm_rehang(struct collx_comm *state)
+void collx_comm_unhang(struct collx_comm *state)
 {
     pthread_mutex_lock(&key_lock);
     const int key = keyval;
@@ -273,14 +273,16 @@ void collx_comm_rehang(struct collx_comm *state)
         /* Once MPI is about to end nothing is hung any more. */
         if (key == MPI_KEYVAL_INVALID)
             return;
-        state->rehanging = true;
+        state->unhanging = true;
         int error = pmpi.Comm_delete_attr(state->comm, key);
-        state->rehanging = false;
+        state->unhanging = false;
         if (error)
             return; /* it hangs there yet */
     }
+#ifdef MPICH
     if (key != MPI_KEYVAL_INVALID && !pmpi.Comm_set_attr(state->comm, key, state))
         return;
+#endif
     /* What is not freed with its communicator must not be known by its handle. */
     give_up(state);
     collx_comm_drop(state);

@@ -98,7 +98,7 @@ struct collx_comm {
     int rank, size;
     bool inter;
     bool unhung;    /* MPI had no memory to hang it on the communicator */
-    bool rehanging; /* collx_comm_rehang() is at it */
+    bool unhanging; /* collx_comm_unhang() is at it */
     bool gone; /* MPI has deleted it, and may call callbacks yet; or it has another one's handle */
 
     /* Until it is set up. */
@@ -181,10 +181,11 @@ struct collx_comm *collx_comm_add(MPI_Comm comm);
 /* Forget a state that nothing belongs to any more. */
 void collx_comm_drop(struct collx_comm *state);
 
-/* MPI is about to free the communicator.  Have it delete the state before all that a program has
+/* MPI is about to free the communicator.  Forget the state before MPI comes to what a program has
  * hung there: else, with an error of a callback, it would be gone on some ranks alone, and MPICH
- * would forget the error.  A state that MPI cannot delete is gone on return. */
-void collx_comm_rehang(struct collx_comm *state);
+ * would forget the error.  MPICH may delete the communicator later: there it stays until then, as
+ * the first that is deleted, but for one that cannot be hung there again. */
+void collx_comm_unhang(struct collx_comm *state);
 
 /* pmpi/comm_free.c: put what frees communicators into the door's table. */
 void collx_comm_free_install(void);

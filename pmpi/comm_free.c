@@ -158,7 +158,7 @@ static int let_go(enum collx_entry entry, MPI_Comm *comm)
     if (state != &collx_comm_unknown)
         collx_comm_retire(state);
     if (known || state->unhung)
-        collx_comm_rehang(state);
+        collx_comm_unhang(state);
     return free_by_mpi(entry, comm, (struct going){.comm = (uintptr_t)*comm});
 }
 
