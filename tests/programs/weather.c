@@ -41,6 +41,34 @@ void rounds(MPI_Comm comm, int count)
         one_round(comm, i);
 }
 
+MPI_Comm comm_with_handler(MPI_Comm_errhandler_function *handler)
+{
+    MPI_Errhandler made;
+    MPI_Comm comm;
+
+    MPI_Comm_create_errhandler(handler, &made);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, made);
+    MPI_Errhandler_free(&made);
+    return comm;
+}
+
+int errors_told, last_class;
+
+void count_error(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    errors_told++;
+    MPI_Error_class(*error, &last_class);
+}
+
+__attribute__((noinline)) void use_stack(void)
+{
+    volatile char other[16384];
+
+    memset((void *)other, 0x5a, sizeof other);
+}
+
 void start(void)
 {
     MPI_Init(NULL, NULL);

@@ -24,6 +24,15 @@ void start(void);
 void good(void);
 void finish(void);
 
+/* A copy of MPI_COMM_WORLD, whose errors `handler` is told of. */
+MPI_Comm comm_with_handler(MPI_Comm_errhandler_function *handler);
+/* A handler that counts them, and keeps the class of the last one. */
+extern int errors_told, last_class;
+void count_error(MPI_Comm *comm, int *error, ...);
+
+/* Where the frames of a call were that has been left there is something else then. */
+void use_stack(void);
+
 /* A round of what collx routes, checked. */
 void one_round(MPI_Comm comm, int i);
 /* More than one: of a communicator that is worth being set up, first of all. */

@@ -262,13 +262,6 @@ static __attribute__((noinline)) void rounds_deep_down(MPI_Comm comm)
     rounds(comm, 100);
 }
 
-static __attribute__((noinline)) void use_stack(void)
-{
-    volatile char junk[16384];
-
-    memset((void *)junk, 0x5a, sizeof junk);
-}
-
 /* That of a communicator which a callback keeps alive, on one rank alone. */
 static __attribute__((noinline)) void free_refused(MPI_Comm comm)
 {

@@ -114,27 +114,14 @@ static void lonely_error_first(void)
     finish();
 }
 
-static int errors_told;
-
-static void count_error(MPI_Comm *comm, int *error, ...)
-{
-    (void)comm, (void)error;
-    errors_told++;
-}
-
 /* The same of what is routed, with a handler of the program's own, after which nobody but that
  * handler may know. */
 static void lonely_error_told(void)
 {
-    MPI_Errhandler handler;
-    MPI_Comm comm;
     int value = 0, all = 0;
 
     start();
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_create_errhandler(count_error, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
+    MPI_Comm comm = comm_with_handler(count_error);
     for (int i = 0; i < 3; i++) {
         if (rank == 0) {
             MPI_Bcast(&value, -1, MPI_INT, 0, comm);
@@ -160,18 +147,6 @@ static void jump_back(MPI_Comm *comm, int *error, ...)
     (void)comm, (void)error;
     jumps++;
     longjmp(back, 1);
-}
-
-static MPI_Comm comm_to_jump_from(void)
-{
-    MPI_Comm comm;
-    MPI_Errhandler handler;
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_create_errhandler(jump_back, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
-    return comm;
 }
 
 /* A Bcast that brings the last rank more than it has room for. */
@@ -205,7 +180,7 @@ static void jump_out_of_call(void)
 
     start();
     for (int before = 0; before < 3; before++) {
-        comm = comm_to_jump_from();
+        comm = comm_with_handler(jump_back);
         for (int i = 0; i < before; i++)
             one_round(comm, i);
         get_it_wrong(comm);
@@ -215,7 +190,7 @@ static void jump_out_of_call(void)
             one_round(comm, i);
         MPI_Comm_free(&comm);
     }
-    comm = comm_to_jump_from();
+    comm = comm_with_handler(jump_back);
     for (int i = 1; i < ASK_AFTER; i++)
         MPI_Barrier(comm);
     bring_too_much(comm);
@@ -287,14 +262,14 @@ static void jump_out_in_thread(void)
     CHECK(provided >= MPI_THREAD_SERIALIZED);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    comm = comm_to_jump_from();
+    comm = comm_with_handler(jump_back);
     by_another_thread(bring_too_much_by, &comm);
     rounds(comm, 1500);
     MPI_Comm_free(&comm);
-    comm = comm_to_jump_from();
+    comm = comm_with_handler(jump_back);
     bring_too_much(comm);
     by_another_thread(free_by, &comm);
-    comm = comm_to_jump_from();
+    comm = comm_with_handler(jump_back);
     rounds(comm, 1500);
     MPI_Comm_free(&comm);
     finish();
@@ -309,15 +284,6 @@ static void add_or_leave(void *in, void *inout, int *len, MPI_Datatype *type)
         longjmp(back, 1);
     for (int i = 0; i < *len; i++)
         ((int *)inout)[i] += ((int *)in)[i];
-}
-
-/* Where the frames of the call were that was left there is something else then. */
-static __attribute__((noinline)) void use_stack(void)
-{
-    volatile char other[4096];
-
-    for (size_t i = 0; i < sizeof other; i++)
-        other[i] = 0x55;
 }
 
 static void sum(int count, int *values, int *sums, MPI_Op op, MPI_Datatype type, MPI_Comm comm)

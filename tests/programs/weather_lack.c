@@ -184,15 +184,6 @@ static void none_for_loader(void)
     finish();
 }
 
-static int errors_told, last_class;
-
-static void count_error(MPI_Comm *comm, int *error, ...)
-{
-    (void)comm;
-    errors_told++;
-    MPI_Error_class(*error, &last_class);
-}
-
 /* One rank has none for a call, of data that has to be packed: it gets an error, and its handler is
  * told, as by the MPI library; the others have their results. */
 static void none_for_call(void)
@@ -200,9 +191,7 @@ static void none_for_call(void)
     enum { BLOCKS = 20000 };
     static int at[BLOCKS], length[BLOCKS], data[5 * BLOCKS];
     const char **none_for = dlsym(RTLD_DEFAULT, "no_memory_for");
-    MPI_Errhandler handler;
     MPI_Datatype scattered;
-    MPI_Comm comm;
 
     CHECK(none_for);
     start();
@@ -212,10 +201,7 @@ static void none_for_call(void)
     }
     MPI_Type_indexed(BLOCKS, length, at, MPI_INT, &scattered);
     MPI_Type_commit(&scattered);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_create_errhandler(count_error, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
+    MPI_Comm comm = comm_with_handler(count_error);
     rounds(comm, 20);
     for (int turn = 0; turn < 3; turn++) {
         const bool poor = turn == 1 && rank == 1;
