@@ -91,7 +91,8 @@ struct collx_lender_ops {
     size_t pack_most;
     /* Memory for `count` elements of call->datatype, laid out as MPI would have them: *base is what
      * to free(), the result the address to hand to reduce and unpack (they differ where the type's
-     * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs. */
+     * lower bound is not 0).  NULL: out of memory.  Mandatory where Allreduce runs and
+     * !call->contiguous can occur, or elements of more than 8 KiB. */
     void *(*elements)(void *ctx, const struct collx_call *call, int64_t count, void **base);
     /* What every rank has at `own`, `bytes` of it (COLLX_GATHER_MAX at most), into `all`, in the
      * order of the ranks.  Called from connect() alone, by all ranks equally often.  It keeps MPI

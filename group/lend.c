@@ -1,9 +1,9 @@
-/* What algorithms are lent.  Elements are bytes without gaps here, so to pack them is to copy. */
+/* What algorithms are lent.  Elements are bytes without gaps here, and at most 4 KiB: nobody has to
+ * pack any, nor to make room for them as MPI would. */
 #include "group/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert((int)COLLX_GROUP_GATHER_MAX == (int)COLLX_GATHER_MAX, "what gather() is asked for");
 
@@ -24,30 +24,6 @@ static int reduce(void *ctx, const struct collx_call *call, const void *in, void
     (void)ctx;
     operation->combine(operation->context, in, inout, (size_t)count);
     return 0;
-}
-
-static int pack(void *ctx, const struct collx_call *call, const void *buf, int64_t first,
-                int64_t count, void *packed)
-{
-    (void)ctx;
-    memcpy(packed, (const char *)buf + (size_t)first * call->elem_bytes,
-           (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-static int unpack(void *ctx, const struct collx_call *call, const void *packed, void *buf,
-                  int64_t first, int64_t count)
-{
-    (void)ctx;
-    memcpy((char *)buf + (size_t)first * call->elem_bytes, packed,
-           (size_t)count * call->elem_bytes);
-    return 0;
-}
-
-static void *elements(void *ctx, const struct collx_call *call, int64_t count, void **base)
-{
-    (void)ctx;
-    return *base = malloc((size_t)count * call->elem_bytes + 1);
 }
 
 static int gather(void *ctx, const void *own, void *all, size_t bytes)
@@ -89,9 +65,6 @@ const struct collx_lender_ops collx_group_lent = {
     .stall_advice = "",
     .progress = progress,
     .reduce = reduce,
-    .pack = pack,
-    .unpack = unpack,
-    .elements = elements,
     .gather = gather,
     .listen = listen_for,
     .transfer = transfer,

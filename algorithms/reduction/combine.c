@@ -14,6 +14,7 @@ enum {
     /* No type asks for more. */
     ALIGNED = 16,
 };
+_Static_assert(BLOCK >= 8192, "who lends no elements() has been told that no smaller ones need it");
 
 /* MPI's reduction takes elements that lie where its own code may load them. */
 static bool is_aligned(const struct collx_call *call, const void *at)
