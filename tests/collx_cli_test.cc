@@ -72,6 +72,10 @@ TEST(Collx, HelpsWithSlips)
         {"policy explain --bytes 1k", "--bytes: '1k' is not right; it has to be a size"},
         {"policy explain --ranks 0", "--ranks: '0' is too small"},
         {"policy explain --op sun", "--op: there is no 'sun'; did you mean 'sum'?"},
+        {"policy explain --collective barrier --bytes 8", "--bytes: a barrier has none"},
+        {"policy explain --collective bcast --bytes 8 --op max",
+         "--op: allreduce alone has an operation"},
+        {"policy explain --op max", "--op needs --bytes"},
         {"policy explain --ranks 2 --nodes 4", "2 ranks cannot be on 4 nodes; give more --ranks"},
         {"policy explain a b", "one FILE at a time; 'b' is one more"},
     };

@@ -100,6 +100,14 @@ static error_t parse_question(int key, char *arg, struct argp_state *state)
         q->file = arg;
         return 0;
     case ARGP_KEY_END:
+        if (q->bytes >= 0 && q->kinds == 1u << COLLX_BARRIER)
+            argp_error(state, "--bytes: a barrier has none");
+        if (q->op != COLLX_OP_NONE && !(q->kinds >> COLLX_ALLREDUCE & 1))
+            argp_error(state, "--op: allreduce alone has an operation");
+        if (q->op != COLLX_OP_NONE && q->bytes < 0)
+            argp_error(state, "--op needs --bytes; without them the table is of all operations");
+        if (q->op == COLLX_OP_NONE)
+            q->op = COLLX_OP_SUM;
         if (q->ranks < q->nodes)
             argp_error(state,
                        "%" PRId64 " ranks cannot be on %" PRId64 " nodes; give more --ranks, or "
@@ -141,7 +149,7 @@ static int explain(int argc, char **argv)
         {"nodes", NODES, "N", 0, "Nodes that they are on, as evenly as possible (default: 1)", 0},
         {"bytes", BYTES, "SIZE", 0,
          "Size of the call, such as 8 or 64KiB; without it a table of all sizes", 0},
-        {"op", OP, "NAME", 0, "Operation of the reduction (default: sum)", 0},
+        {"op", OP, "NAME", 0, "Operation of the reduction, with --bytes (default: sum)", 0},
         {"comm", COMM, "NAME", 0, "Name of the communicator (default: MPI_COMM_WORLD)", 0},
         {0}};
     static const struct argp argp = {
@@ -160,7 +168,7 @@ static int explain(int argc, char **argv)
                          .ranks = 2,
                          .nodes = 1,
                          .bytes = -1,
-                         .op = COLLX_OP_SUM};
+                         .op = COLLX_OP_NONE};
 
     argp_parse(&argp, argc, argv, 0, NULL, &q);
     if (!q.file && *collx_option_text(COLLX_OPTION_POLICY))
