@@ -45,7 +45,7 @@ static bool parse_wish(struct collx_yaml *yaml, const char *text, struct wish *w
     copy_trimmed(wish->name, text, open ? open : text + strlen(text));
     if (!open && !close)
         return true;
-    if (!open || !close || close < open || close[1]) {
+    if (!open || !close || close[1]) {
         collx_yaml_complain(yaml, wish->mark,
                             "'%.40s' is not right; parameters are written like nx(n=6)", text);
         return false;

@@ -240,8 +240,6 @@ static void report_missing(struct collx_summary *summary)
 
     for (uint32_t i = 0; i <= collector->files_count; i++) {
         int rank = i < collector->files_count ? collector->files[i].trace->header.world_rank : size;
-        if (rank < 0)
-            rank = size;
         if (rank > expected) {
             missing += rank - expected;
             if (length < 120)
