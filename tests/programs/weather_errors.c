@@ -208,15 +208,10 @@ static void meet_in_barrier(MPI_Comm *comm, int *error, ...)
  * the first on a communicator, and a later one. */
 static void call_in_handler(void)
 {
-    MPI_Errhandler handler;
-
     start();
-    MPI_Comm_create_errhandler(meet_in_barrier, &handler);
     for (int before = 0; before < 2; before++) {
         char bytes[64] = {0};
-        MPI_Comm comm;
-        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        MPI_Comm_set_errhandler(comm, handler);
+        MPI_Comm comm = comm_with_handler(meet_in_barrier);
         for (int i = 0; i < before; i++)
             one_round(comm, i);
         MPI_Bcast(bytes, rank == size - 1 ? 8 : 64, MPI_CHAR, 0, comm);
@@ -226,7 +221,6 @@ static void call_in_handler(void)
             one_round(comm, i);
         MPI_Comm_free(&comm);
     }
-    MPI_Errhandler_free(&handler);
     finish();
 }
 
