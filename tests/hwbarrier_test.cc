@@ -463,15 +463,17 @@ TEST_F(HwBarrier, ALostPortIsAnError)
     BOARD(board, ports, 2);
 
     testing::internal::CaptureStderr();
-    std::thread end([&] {
-        while (common->flag < 3)
-            usleep(1000);
-        board.stop();
-        common->flag = 4;
-    });
     std::string wrong = run(specs(board, 2), {0, 0, 1}, [&](Rank &self) -> std::string {
         std::string result = barriers(self, 5);
         common->flag++;
+        while (common->flag < 3)
+            usleep(1000);
+        /* One of the ranks: what is forked beside a thread may have a lock that is never released.
+         */
+        if (self.team.rank == 0) {
+            board.stop();
+            common->flag++;
+        }
         while (common->flag < 4)
             usleep(1000);
         for (int i = 0; i < 3; i++)
@@ -479,7 +481,6 @@ TEST_F(HwBarrier, ALostPortIsAnError)
                 result = "a barrier without a board";
         return result;
     });
-    end.join();
     std::string text = testing::internal::GetCapturedStderr();
     EXPECT_EQ(wrong, "") << text;
     EXPECT_NE(text.find("rank 0 of a test can no longer use the port"), std::string::npos) << text;

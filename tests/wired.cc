@@ -1,4 +1,5 @@
 #include "tests/wired.h"
+#include "tests/team.h"
 
 #include <csignal>
 #include <cstdio>
@@ -73,7 +74,8 @@ void Emulated::stop()
 {
     if (process_ > 0) {
         kill(process_, SIGTERM);
-        waitpid(process_, nullptr, 0);
+        if (waitpid(process_, nullptr, 0) < 0)
+            await_end_of(process_); /* it is a child of the process that forked this one */
     }
     process_ = -1;
 }

@@ -31,7 +31,7 @@ class Emulated
 
     std::string why_not; /* "" if it runs: why this cannot be tried here */
     std::string spec(unsigned node) const;
-    void stop();
+    void stop();  /* by any process of the test */
     void start(); /* again */
     const std::string folder;
 
