@@ -157,8 +157,10 @@ static int try_plan(struct collx_setup *setup, bool *again)
     if (!setup->wanted_count)
         return 0;
     int error = size ? collx_setup_map(setup, size, &failed) : 0;
-    if (error)
+    if (error) {
+        collx_segment_opened(comm);
         return error;
+    }
     collx_setup_attach(setup);
 
     uint64_t words[2] = {setup->refused.algorithms, collx_setup_limit(failed)};

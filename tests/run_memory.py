@@ -157,6 +157,16 @@ def none_for_mpi(folder):
             check_calls(job, f"after{what}", True, [16, 41 - 16])
 
 
+def untold(folder):
+    """Where MPI fails while ranks tell each other of a segment, they stay with it and keep no file."""
+    library = build / "tests" / "programs" / f"libmpi.so.out-of-memory-{mpi_name}"
+    job = Job(folder, "untold", 4, {"LD_PRELOAD": f"{collx} {library}", "COLLX_AT_ONCE": "on"})
+    check(job.routed("told0", "MPI_Barrier"), "not set up")
+    calls = job.report.calls(collective="MPI_Barrier", comm="untold0", reason="setup failed")
+    check(calls == RANKS * 4 * 4, f"{calls} of its calls went to MPI")
+    check(job.said("could not agree on their routes"), job.result.err)
+
+
 def cycles(folder):
     """With room for one alone, each of many finds it: none that came before keeps any."""
     size = size_of(folder, None)
@@ -313,6 +323,7 @@ main([
     ("none at all", none_at_all),
     ("not even a small block, on one rank", no_block),
     ("nothing left for MPI, on one rank", none_for_mpi),
+    ("MPI fails where they tell each other of a segment", untold),
     ("1,000 communicators, one at a time", cycles),
     ("what a freed one had is used again", again),
     ("two kinds of communicators, one at a time", by_turns),

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -429,6 +430,36 @@ static void mpi_lacks(int poor)
     }
 }
 
+static int open_files(void)
+{
+    int files = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        files += fcntl(fd, F_GETFD) >= 0;
+    return files;
+}
+
+/* MPI has no memory for the Bcast by which ranks hear where their segment is. */
+static void untold(int count)
+{
+    int *lacks = dlsym(RTLD_DEFAULT, "mpi_lacks");
+    MPI_Comm told = named("told", 0);
+
+    CHECK(lacks);
+    use(told);
+    const int before = open_files();
+    for (int i = 0; i < count; i++) {
+        MPI_Comm comm = named("untold", 0);
+        *lacks = 16;
+        for (int calls = 0; calls < 4; calls++)
+            check_barrier(comm, calls % size);
+        *lacks = 0;
+        MPI_Comm_free(&comm);
+    }
+    CHECK(open_files() == before);
+    MPI_Comm_free(&told);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -445,7 +476,8 @@ int main(int argc, char **argv)
                  {"threads", threads},
                  {"brief", brief},
                  {"asks", asks},
-                 {"mpi-lacks", mpi_lacks}};
+                 {"mpi-lacks", mpi_lacks},
+                 {"untold", untold}};
     int provided;
 
     if (argc != 3)

@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-/* Bits: for keys of attributes, attributes, groups, and to take an attribute away. */
+/* Bits: for keys of attributes, attributes, groups, to take an attribute away, and for a Bcast. */
 __attribute__((visibility("default"))) int mpi_lacks;
 
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *gone,
@@ -36,4 +36,21 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
     int (*get)(MPI_Comm, MPI_Group *) = (int (*)(MPI_Comm, MPI_Group *))real("PMPI_Comm_group");
 
     return mpi_lacks & 4 ? MPI_ERR_OTHER : get(comm, group);
+}
+
+int PMPI_Bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
+
+    return mpi_lacks & 16 ? MPI_ERR_OTHER : bcast(buf, count, type, root, comm);
+}
+
+int PMPI_Ibcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm,
+                MPI_Request *request)
+{
+    int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
+        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))real("PMPI_Ibcast");
+
+    return mpi_lacks & 16 ? MPI_ERR_OTHER : ibcast(buf, count, type, root, comm, request);
 }
