@@ -157,9 +157,9 @@ static int find_intervals(const struct collx_policy *policy, uint64_t fitting,
 
         for (int e = 0; fitting >> r & 1 && e < 2; e++) {
             int at = count;
-            while (at > 0 && start[at - 1] > edge[e])
+            while (start[at - 1] > edge[e]) /* no edge is below start[0] */
                 at--;
-            if (at > 0 && start[at - 1] == edge[e])
+            if (start[at - 1] == edge[e])
                 continue;
             memmove(start + at + 1, start + at, (size_t)(count - at) * sizeof *start);
             start[at] = edge[e];
