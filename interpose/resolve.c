@@ -207,14 +207,15 @@ static const char *adapter_for(char *version, size_t size)
     return NULL;
 }
 
-/* An adapter whose handles are addresses in its MPI library has brought that along, if the process
- * does not use it: a release of another binary interface has another file name.  Asked of the two
- * libraries, since a program may have copies of their data. */
+/* Handles of Open MPI are addresses in a library, which an adapter has brought along, if the
+ * process does not use it: a release of another binary interface has another file name, and since
+ * release 6 they are in another library than the functions.  Asked of the two, since a program may
+ * have copies of their data. */
 static bool is_for_another(void *adapter)
 {
-    void *its = dlsym(adapter, "PMPI_Get_library_version");
+    void *its = dlsym(adapter, "ompi_mpi_comm_world");
 
-    return its && its != dlsym(mpi, "PMPI_Get_library_version");
+    return its && its != dlsym(mpi, "ompi_mpi_comm_world");
 }
 
 static void load_adapter(void)

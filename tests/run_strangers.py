@@ -156,12 +156,19 @@ def another_name(folder):
 
 
 def another_open_mpi(folder):
-    """Handles of Open MPI are addresses in one library, and the adapter's is not the program's here."""
-    library = mpi_library().read_bytes()
-    check(b"libmpi.so.40\0" in library, "the library does not say what it is called")
-    copy = folder / "libmpi.so.20"
-    copy.write_bytes(library.replace(b"libmpi.so.40\0", b"libmpi.so.20\0"))
-    said_once(python_job(folder, copy, "process"), "another MPI library", "runs without collx")
+    """Handles of Open MPI are addresses in one library, and the adapter's is not the program's here.
+    Since release 6 the one with the functions has another one beneath it, with the handles."""
+    beside = mpi_library().parent
+    names = [name for name in ("libopen_mpi.so.40", "libmpi.so.40") if (beside / name).exists()]
+    copies = [folder / name.replace("40", "20") for name in names]
+    for name, copy in zip(names, copies):
+        text = (beside / name).read_bytes()
+        for its, new in zip(names, copies):
+            text = text.replace(f"{its}\0".encode(), f"{new.name}\0".encode())
+        check(f"{copy.name}\0".encode() in text, f"{name} does not say what it is called")
+        copy.write_bytes(text)
+    beneath = f"ctypes.CDLL('{copies[0]}', ctypes.RTLD_GLOBAL)"
+    said_once(python_job(folder, copies[-1], "process", beneath), "another MPI library", "runs without collx")
 
 
 def init_past_collx(folder):
