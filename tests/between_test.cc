@@ -288,7 +288,7 @@ TEST_P(BetweenLate, IsSaidToBe)
         run_team(&collx_barrier_nx, 4, Ranks::processes, true,
                  [&](Rank &self) {
                      self.barrier();
-                     self.team.stall_ms = 100;
+                     self.team.stall_ms = 250;
                      self.team.stall_said = reinterpret_cast<uint32_t *>(&said[self.team.rank]);
                      auto all_said = [&] { return said[0] + said[1] + said[2] + said[3]; };
                      while (self.team.rank == late.late && all_said() < late.said.size())

@@ -430,7 +430,7 @@ TEST_F(HwBarrier, SaysWhoIsLate)
         common->flag = 0;
         testing::internal::CaptureStderr();
         std::string wrong = run(specs(board, 3), {0, 1, 1, 2}, [&](Rank &self) {
-            self.team.stall_ms = self.team.rank == 0 ? 100 : 0;
+            self.team.stall_ms = self.team.rank == 0 ? 250 : 0;
             if (self.team.rank == 3)
                 while (!common->flag)
                     usleep(1000);

@@ -121,10 +121,12 @@ def untraced_node(folder):
 
 def killed(folder):
     """A node dies: the job ends, and nothing of ours stays where others live on."""
-    look = "ls -a /dev/shm | sed 's/^/left: /'; ps -eo args | sed 's/^/runs: /'"
+    # What is killed takes a moment to end.
+    look = (f"for i in $(seq 50); do pgrep -x {cluster.name} >/dev/null || break; sleep 0.1; done; "
+            "ls -a /dev/shm | sed 's/^/left: /'; ps -eo args | sed 's/^/runs: /'")
 
     def endless(env):
-        return job(3, 2, [cluster, "endless"], env, limit=15, options=["-k", "4:n1", "-e", look])
+        return job(3, 2, [cluster, "endless"], env, limit=20, options=["-k", "6:n1", "-e", look])
 
     result = endless({"LD_PRELOAD": collx})
     # That of Open MPI 5 goes first, and says that all was well.

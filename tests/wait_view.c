@@ -37,7 +37,7 @@ static bool reached(const void *with, int i, uint64_t value)
 
     (void)i, (void)value;
     if (looks->until)
-        return collx_clock_ns() >= looks->until;
+        return sleeps || collx_clock_ns() >= looks->until;
     looks->count += !yields;
     return looks->come ? looks->count >= looks->come : yields > 0;
 }

@@ -13,7 +13,7 @@ int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, const
 /* How often it yields, where that has come at the look of this number. */
 int wait_yields(struct collx_team *team, unsigned missing, int come);
 
-/* How often it sleeps, where that comes after so many milliseconds. */
+/* How often it sleeps, where that comes after so many milliseconds, or when it has slept. */
 int wait_sleeps(struct collx_team *team, int ms);
 
 #endif
