@@ -7,6 +7,7 @@ left of what they need."""
 import os
 import re
 import shutil
+import signal
 
 from job import Failure, Report, Skip, check, main, run
 from weather import (ALL_PMPI, RANKS, build, collx, good, in_front, job, mpi, mpi_name, own_mounts,
@@ -102,6 +103,9 @@ def own_error(case, words):
 
     def run_case(folder):
         plain = job(case, with_collx=False, ranks=1)
+        # Open MPI 6 looks for the words in memory that it has freed.
+        if plain.code == 128 + signal.SIGSEGV:
+            raise Skip("this MPI library crashes where it would say so, without collx either")
         result = job(case, ranks=1).expect_quiet()
         check(words in plain.err + plain.out, f"what MPI says has changed:\n{plain.err}")
         check(words in result.err + result.out, f"MPI does not say so:\n{result.err}")
