@@ -3,12 +3,12 @@
  * usage: memory CASE [NUMBER]; the cases are at the end.
  */
 #include "tests/programs/check.h"
+#include "tests/programs/open_files.h"
 #include "tests/programs/set_up.h"
 
 #include <mpi.h>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -430,15 +430,6 @@ static void mpi_lacks(int poor)
     }
 }
 
-static int open_files(void)
-{
-    int files = 0;
-
-    for (int fd = 0; fd < 1024; fd++)
-        files += fcntl(fd, F_GETFD) >= 0;
-    return files;
-}
-
 /* MPI has no memory for the Bcast by which ranks hear where their segment is. */
 static void untold(int count)
 {
@@ -447,7 +438,7 @@ static void untold(int count)
 
     CHECK(lacks);
     use(told);
-    const int before = open_files();
+    const long before = open_files();
     for (int i = 0; i < count; i++) {
         MPI_Comm comm = named("untold", 0);
         *lacks = 16;
