@@ -170,3 +170,48 @@ int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
         memcpy(words, all, (size_t)count * sizeof *all);
     return error;
 }
+
+#ifdef OPEN_MPI
+/* One message there and one back, of words each. */
+static int swap(struct collx_comm *world, int to, const uint64_t *out, int from, uint64_t *in,
+                int count)
+{
+    enum { TAG = 0 };
+    MPI_Request received, sent;
+    int error = pmpi.Irecv(in, count, MPI_UINT64_T, from, TAG, world->comm, &received);
+
+    if (error)
+        return error;
+    error = pmpi.Isend(out, count, MPI_UINT64_T, to, TAG, world->comm, &sent);
+    if (error) {
+        pmpi.Cancel(&received);
+        pmpi.Wait(&received, MPI_STATUS_IGNORE);
+        return error;
+    }
+    error = finish(world, &received);
+    const int unsent = finish(world, &sent);
+    return error ? error : unsent;
+}
+
+int collx_agree_first(struct collx_comm *world, uint64_t *words, int count)
+{
+    uint64_t others[COLLX_AGREE_WORDS];
+    int error = MPI_SUCCESS;
+
+    /* int64_t: half the ranks that an int can count do not fit twice. */
+    for (int64_t distance = 1; !error && distance < world->size; distance *= 2) {
+        const int to = (int)((world->rank + distance) % world->size);
+        const int from = (int)((world->rank + world->size - distance) % world->size);
+
+        error = swap(world, to, words, from, others, count);
+        for (int i = 0; !error && i < count; i++)
+            words[i] |= others[i];
+    }
+    return error;
+}
+#else
+int collx_agree_first(struct collx_comm *world, uint64_t *words, int count)
+{
+    return collx_agree_any(world, words, count);
+}
+#endif

@@ -107,7 +107,7 @@ uint64_t collx_setup_begin(void)
      * It makes this call all the same, so there is no further word for anything. */
     const uint64_t version = collx_policy_version();
     uint64_t words[] = {say_first(&world, policy), version, ~version};
-    if (collx_agree_any(&world, words, 3) || words[1] & words[2])
+    if (collx_agree_first(&world, words, 3) || words[1] & words[2])
         return 0;
     const uint64_t word = words[0];
     if (word & SURVIVES) {

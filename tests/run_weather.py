@@ -386,6 +386,20 @@ def with_library(case):
                   env={"LD_PRELOAD": in_front(case), "COLLX_AT_ONCE": "on"})
 
 
+def none_nonblocking(at_once):
+    """From the first nonblocking collective on all that polls in Open MPI takes longer."""
+
+    def case(folder):
+        if mpi_name != "openmpi":
+            raise Skip("waiting ranks of MPICH would keep the CPU in one that blocks")
+        for ranks in 1, 2, 3, RANKS:
+            env = {"LD_PRELOAD": in_front("nonblocking"), **at_once}
+            result = good(job("plain", env, ranks, with_collx=False)).expect_quiet()
+            check("nonblocking" not in result.out + result.err, result.out + result.err)
+
+    return case
+
+
 def threads_as_ranks(folder):
     """They would have one state of collx in common."""
     for options in ({}, {"COLLX_AT_ONCE": "on"}):
@@ -632,6 +646,8 @@ main([
     ("ranks fork, and write to each other's nodes", forks_between_nodes("sisci")),
     ("ranks fork, and have windows", forks_between_nodes("rma")),
     ("a rank becomes another program", becomes_another),
+    ("no nonblocking collectives", none_nonblocking({})),
+    ("no nonblocking collectives, at once", none_nonblocking({"COLLX_AT_ONCE": "on"})),
     ("threads, each on its own communicator", simple("threads")),
     ("threads, one of which frees what another one's call uses",
      simple("freed-meanwhile", env={"COLLX_AT_ONCE": "on"})),
