@@ -172,7 +172,7 @@ int collx_agree_any(struct collx_comm *comm, uint64_t *words, int count)
 }
 
 #ifdef OPEN_MPI
-/* One message there and one back, of words each. */
+/* A message to one rank, and one from another. */
 static int swap(struct collx_comm *world, int to, const uint64_t *out, int from, uint64_t *in,
                 int count)
 {
@@ -198,7 +198,7 @@ int collx_agree_first(struct collx_comm *world, uint64_t *words, int count)
     uint64_t others[COLLX_AGREE_WORDS];
     int error = MPI_SUCCESS;
 
-    /* int64_t: half the ranks that an int can count do not fit twice. */
+    /* Twice a distance, and a rank and one more, may be more than an int can count. */
     for (int64_t distance = 1; !error && distance < world->size; distance *= 2) {
         const int to = (int)((world->rank + distance) % world->size);
         const int from = (int)((world->rank + world->size - distance) % world->size);
