@@ -158,6 +158,25 @@ static char *readable(const char *name)
     return plain;
 }
 
+/* The source file of what is at `address`, and the line there; NULL: nothing tells.  Owned by the
+ * module. */
+static const char *source_of(Dwfl_Module *module, GElf_Addr address, int *line)
+{
+    Dwfl_Line *found = dwfl_module_getsrc(module, address);
+    if (found)
+        return dwfl_lineinfo(found, NULL, line, NULL, NULL, NULL);
+
+    /* Clang, and who makes compilers of it, leaves out the table of the addresses of all units
+     * (.debug_aranges), without which libdw before 0.191 finds none of them. */
+    GElf_Addr bias;
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias));)
+        if (dwarf_haspc(unit, address - bias) > 0) {
+            Dwarf_Line *at = dwarf_getsrc_die(unit, address - bias);
+            return !at || dwarf_lineno(at, line) ? NULL : dwarf_linesrc(at, NULL, NULL);
+        }
+    return NULL;
+}
+
 struct collx_symbol collx_symbols_find(struct collx_symbols *symbols, uint32_t number)
 {
     const struct collx_summary *summary = symbols->summary;
@@ -186,15 +205,13 @@ struct collx_symbol collx_symbols_find(struct collx_symbols *symbols, uint32_t n
         collx_text_clean(site->function, '?');
         site->symbol.function = site->function;
     }
-    Dwfl_Line *line = dwfl_module_getsrc(module, address);
-    const char *file =
-        line ? dwfl_lineinfo(line, NULL, &site->symbol.line, NULL, NULL, NULL) : NULL;
+    int line = 0;
+    const char *file = source_of(module, address, &line);
     if (file && (site->file = strdup(file))) {
         collx_text_clean(site->file, '?');
         site->symbol.file = site->file;
+        site->symbol.line = line;
     }
-    if (!site->symbol.file)
-        site->symbol.line = 0;
     return site->symbol;
 }
 
