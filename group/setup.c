@@ -188,17 +188,17 @@ static int map_segment(struct setup *setup, struct told *own, char *why, size_t 
 /* 4, first half: with the segments that all have, or without any. */
 static void attach(struct collx_group *group, bool shared)
 {
-    char *memory = group->segment;
+    size_t at = sizeof(struct collx_crowd);
 
-    memory += shared ? sizeof(struct collx_crowd) : 0;
     for (int i = 0; i < group->attached_count; i++) {
         struct collx_group_attached *attached = &group->attached[i];
 
         attached->works =
             (shared || !attached->space) &&
             !attached->algorithm->attach(&group->team, &attached->args,
-                                         attached->space ? memory : NULL, &attached->slot);
-        memory += shared ? attached->space : 0;
+                                         attached->space ? (char *)group->segment + at : NULL,
+                                         &attached->slot);
+        at += attached->space;
     }
 }
 
