@@ -25,7 +25,7 @@ NUMBER(long_double, long double)
 static void put_complex(char *at, int value, int rank)
 {
     (void)rank;
-    *(double complex *)at = CMPLX(value, -value);
+    *(double complex *)at = value - value * I;
 }
 
 static int get_complex(const char *at)

@@ -53,11 +53,12 @@ static char folder[4096];
 
 static void warn(const char *format, ...)
 {
-    char text[1024] = "collx: ";
+    char text[1024];
     va_list args;
 
     if (!collx_launcher_first() || !pthread_sigmask)
         return;
+    strcpy(text, "collx: "); /* as what it begins with, compilers take memcpy for it: any_libc.h */
     va_start(args, format);
     vsnprintf(text + strlen(text), sizeof text - strlen(text) - 1, format, args);
     va_end(args);

@@ -19,17 +19,13 @@ enum { DELETED = 1 };
 /* The first table, which takes no memory: most programs need no other, and a rank that has none
  * left still knows the few communicators at a time that there are spare states for. */
 enum { FIRST_BITS = 6 };
-static struct {
-    struct collx_comm_table table;
-    struct collx_comm_entry entry[1 << FIRST_BITS];
-} first = {
-    .table = {.shift = 64 - FIRST_BITS, .mask = (1u << FIRST_BITS) - 1},
+static struct collx_comm_table first = {
+    .shift = 64 - FIRST_BITS,
+    .mask = (1u << FIRST_BITS) - 1,
     .entry = {[0 ...(1 << FIRST_BITS) - 1] = {.comm = &collx_comm_unknown}},
 };
-_Static_assert(offsetof(struct collx_comm_table, entry) == sizeof(struct collx_comm_table),
-               "the entries of `first` are where the table expects them");
 
-struct collx_comm_table *_Atomic collx_comms = &first.table;
+struct collx_comm_table *_Atomic collx_comms = &first;
 
 /* Guards writing to the table.  Never held across a call into MPI: MPI may call deleted() while it
  * holds a lock of its own, which such a call would wait for. */

@@ -104,10 +104,17 @@
  * meets itself.  In a minimum or maximum too the left one stays where neither is less. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 /* In C that is three instructions for each vector, of which one does: an Allreduce of 4 KiB takes
- * 0.39 us so instead of 0.42.  The first operand stands last here. */
+ * 0.39 us so instead of 0.42.  The first operand stands last here.  The right one may be in memory;
+ * given the choice, clang takes it there by way of the stack, and 32 KiB take 4.3 us instead
+ * of 3.5. */
+#if defined(__clang__)
+#define RIGHT_FROM "v"
+#else
+#define RIGHT_FROM "vm"
+#endif
 #if defined(__AVX2__)
 #define LEFT_FIRST(instruction, left, right)                                                       \
-    __asm__("v" instruction " %1, %0, %0" : "+v"(left) : "vm"(right))
+    __asm__("v" instruction " %1, %0, %0" : "+v"(left) : RIGHT_FROM(right))
 #else
 #define LEFT_FIRST(instruction, left, right)                                                       \
     __asm__(instruction " %1, %0" : "+x"(left) : "x"(right))
