@@ -39,6 +39,15 @@ def tap(command, **env):
     check(re.search("^ok 1 ", result.out, re.M) and "not ok" not in result.out, result.out)
 
 
+def refuses_fast_math(folder):
+    kernels = ["-fsyntax-only", f"-I{tests.parent}", "-DKERNELS=kernels",
+               tests.parent / "algorithms" / "reduction" / "kernels.c"]
+    for compiler in filter(shutil.which, ("gcc", "clang")):
+        run([compiler, "-O3", *kernels]).expect()
+        result = run([compiler, "-Ofast", *kernels])
+        check(result.code and "build it without -ffast-math" in result.err, result.err)
+
+
 def takes_what_older_ones_have(folder):
     needed()
     tap([tests / "run_nothing.py", made], COLLX_TEST_ONLY="it takes nothing")
@@ -55,5 +64,6 @@ def is_right(name, launcher, ranks):
 
 main([("clang compiles it", compiles),
       ("it takes nothing that an older libc has not", takes_what_older_ones_have),
+      ("not with -Ofast", refuses_fast_math),
       *((f"the results of {ranks} ranks with {name}", is_right(name, launcher, ranks))
         for ranks, (name, launcher) in enumerate(mpis, 2))])

@@ -5,6 +5,14 @@
 #include "algorithms/reduction/kernels.h"
 #include "algorithms/reduction/half.h"
 
+/* Minima would not be those of the MPI library.  And a library that is linked so by many compilers,
+ * GCC up to 12 among them, has the CPU take tiny numbers for zero in every program that it comes
+ * into. */
+#ifdef __FAST_MATH__
+#error "programs would calculate differently with collx: build it without -ffast-math and -Ofast \
+(with an Intel compiler: -fp-model=precise)"
+#endif
+
 #if defined(__AVX512F__)
 #define VECTOR 64
 #elif defined(__AVX2__)
