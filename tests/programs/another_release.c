@@ -31,8 +31,7 @@ int PMPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
 int PMPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
 {
     must_be_known(type);
-    return ((int (*)(MPI_Datatype, MPI_Aint *, MPI_Aint *))real("PMPI_Type_get_extent"))(type, lb,
-                                                                                         extent);
+    return REAL(PMPI_Type_get_extent)(type, lb, extent);
 }
 
 #ifdef MPICH
@@ -40,24 +39,21 @@ int PMPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
 #define MPIX_EQUAL ((MPI_Op)0x5800000f)
 #endif
 
-typedef int allreduce_fn(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-
 int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    allreduce_fn *allreduce = (allreduce_fn *)real("PMPI_Allreduce");
     int bytes, error = MPI_SUCCESS;
 
     if (op != MPIX_EQUAL)
-        return allreduce(in, out, count, type, op, comm);
+        return REAL(PMPI_Allreduce)(in, out, count, type, op, comm);
     MPI_Type_size(type, &bytes);
     bytes *= count;
     char *any = malloc((size_t)bytes), *all = malloc((size_t)bytes);
     if (!any || !all)
         abort();
-    error = allreduce(in, any, bytes, MPI_BYTE, MPI_BOR, comm);
+    error = REAL(PMPI_Allreduce)(in, any, bytes, MPI_BYTE, MPI_BOR, comm);
     if (!error)
-        error = allreduce(in, all, bytes, MPI_BYTE, MPI_BAND, comm);
+        error = REAL(PMPI_Allreduce)(in, all, bytes, MPI_BYTE, MPI_BAND, comm);
     *(int *)out = !memcmp(any, all, (size_t)bytes);
     free(any), free(all);
     return error;

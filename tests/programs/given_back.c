@@ -11,7 +11,7 @@ static atomic_int groups, handlers, requests, cancelled;
 
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-    int error = ((int (*)(MPI_Comm, MPI_Group *))real("PMPI_Comm_group"))(comm, group);
+    int error = REAL(PMPI_Comm_group)(comm, group);
 
     groups += !error;
     return error;
@@ -19,9 +19,7 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 
 int PMPI_Group_incl(MPI_Group group, int count, const int *ranks, MPI_Group *part)
 {
-    int (*incl)(MPI_Group, int, const int *, MPI_Group *) =
-        (int (*)(MPI_Group, int, const int *, MPI_Group *))real("PMPI_Group_incl");
-    int error = incl(group, count, ranks, part);
+    int error = REAL(PMPI_Group_incl)(group, count, ranks, part);
 
     groups += !error;
     return error;
@@ -30,14 +28,12 @@ int PMPI_Group_incl(MPI_Group group, int count, const int *ranks, MPI_Group *par
 int PMPI_Group_free(MPI_Group *group)
 {
     groups--;
-    return ((int (*)(MPI_Group *))real("PMPI_Group_free"))(group);
+    return REAL(PMPI_Group_free)(group);
 }
 
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)
 {
-    int (*get)(MPI_Comm, MPI_Errhandler *) =
-        (int (*)(MPI_Comm, MPI_Errhandler *))real("PMPI_Comm_get_errhandler");
-    int error = get(comm, handler);
+    int error = REAL(PMPI_Comm_get_errhandler)(comm, handler);
 
     handlers += !error;
     return error;
@@ -46,33 +42,30 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)
 int PMPI_Errhandler_free(MPI_Errhandler *handler)
 {
     handlers--;
-    return ((int (*)(MPI_Errhandler *))real("PMPI_Errhandler_free"))(handler);
+    return REAL(PMPI_Errhandler_free)(handler);
 }
 
 int PMPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
-    int (*irecv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
-        (int (*)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))real("PMPI_Irecv");
-
     int size = 0;
 
     /* All else comes from other ranks. */
     PMPI_Comm_size(comm, &size);
     requests += size == 1;
-    return irecv(buffer, count, type, from, tag, comm, request);
+    return REAL(PMPI_Irecv)(buffer, count, type, from, tag, comm, request);
 }
 
 int PMPI_Cancel(MPI_Request *request)
 {
     cancelled++;
-    return ((int (*)(MPI_Request *))real("PMPI_Cancel"))(request);
+    return REAL(PMPI_Cancel)(request);
 }
 
 int PMPI_Finalize(void)
 {
     /* It may be in there that collx gives back the last. */
-    int error = ((int (*)(void))real("PMPI_Finalize"))();
+    int error = REAL(PMPI_Finalize)();
 
     printf("kept %d groups, %d error handlers and %d of %d requests\n", (int)groups, (int)handlers,
            requests - cancelled, (int)requests);

@@ -13,9 +13,7 @@ static void do_nothing(MPI_Comm *comm, int *error, ...)
 
 int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found)
 {
-    int (*get)(MPI_Comm, int, void *, int *) =
-        (int (*)(MPI_Comm, int, void *, int *))real("PMPI_Comm_get_attr");
-    int error = get(comm, key, value, found);
+    int error = REAL(PMPI_Comm_get_attr)(comm, key, value, found);
 
     if (key == MPI_TAG_UB)
         *found = 0;
@@ -24,9 +22,7 @@ int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found)
 
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
 {
-    int (*create)(MPI_Comm, MPI_Group, MPI_Comm *) =
-        (int (*)(MPI_Comm, MPI_Group, MPI_Comm *))real("PMPI_Comm_create");
-    int error = create(comm, group, made);
+    int error = REAL(PMPI_Comm_create)(comm, group, made);
     static int times;
     MPI_Errhandler handler;
 

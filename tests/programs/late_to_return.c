@@ -23,9 +23,7 @@ static void wait_a_while(const char *where)
 int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
-    int error = allreduce(sendbuf, recvbuf, count, type, op, comm);
+    int error = REAL(PMPI_Allreduce)(sendbuf, recvbuf, count, type, op, comm);
 
     wait_a_while("1");
     return error;
@@ -34,9 +32,7 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype t
 /* With MPICH that way. */
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    int (*test)(MPI_Request *, int *, MPI_Status *) =
-        (int (*)(MPI_Request *, int *, MPI_Status *))real("PMPI_Test");
-    int error = test(request, flag, status);
+    int error = REAL(PMPI_Test)(request, flag, status);
 
     if (*flag)
         wait_a_while("1");
@@ -45,9 +41,7 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
-    int error = bcast(buffer, count, type, root, comm);
+    int error = REAL(PMPI_Bcast)(buffer, count, type, root, comm);
 
     if (count)
         wait_a_while("Bcast");

@@ -15,18 +15,13 @@ static void tell(void)
 int PMPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                 MPI_Request *request)
 {
-    int (*ibcast)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Request *))real("PMPI_Ibcast");
     tell();
-    return ibcast(buffer, count, type, root, comm, request);
+    return REAL(PMPI_Ibcast)(buffer, count, type, root, comm, request);
 }
 
 /* With Open MPI they block. */
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
-
     tell();
-    return bcast(buffer, count, type, root, comm);
+    return REAL(PMPI_Bcast)(buffer, count, type, root, comm);
 }

@@ -15,17 +15,11 @@ static int told(MPI_Comm comm, int error)
 
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm) =
-        (int (*)(void *, int, MPI_Datatype, int, MPI_Comm))real("PMPI_Bcast");
-
-    return told(comm, bcast(buffer, count, type, root, comm));
+    return told(comm, REAL(PMPI_Bcast)(buffer, count, type, root, comm));
 }
 
 int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
-
-    return told(comm, allreduce(in, out, count, type, op, comm));
+    return told(comm, REAL(PMPI_Allreduce)(in, out, count, type, op, comm));
 }

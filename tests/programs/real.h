@@ -10,4 +10,7 @@ static inline void *real(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
+/* `function` itself, there.  Its type is the header's. */
+#define REAL(function) ((__typeof__(&(function)))real(#function))
+
 #endif

@@ -8,8 +8,5 @@
 int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
-
-    return allreduce(in == out ? MPI_IN_PLACE : in, out, count, type, op, comm);
+    return REAL(PMPI_Allreduce)(in == out ? MPI_IN_PLACE : in, out, count, type, op, comm);
 }

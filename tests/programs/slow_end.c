@@ -8,11 +8,10 @@
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 int PMPI_Session_finalize(MPI_Session *session)
 {
-    int (*finalize)(MPI_Session *) = (int (*)(MPI_Session *))real("PMPI_Session_finalize");
     void (*session_ends)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "session_ends");
 
     session_ends();
-    return finalize(session);
+    return REAL(PMPI_Session_finalize)(session);
 }
 
 int MPI_Session_finalize(MPI_Session *session)

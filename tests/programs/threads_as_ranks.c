@@ -52,7 +52,7 @@ int MPIX_Threadcomm_finish(MPI_Comm comm)
 
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
-    const int error = ((int (*)(MPI_Comm, int *))real("PMPI_Comm_size"))(comm, size);
+    const int error = REAL(PMPI_Comm_size)(comm, size);
 
     if (!error && comm == threads)
         *size *= THREADS;
@@ -61,7 +61,7 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 
 int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-    const int error = ((int (*)(MPI_Comm, int *))real("PMPI_Comm_rank"))(comm, rank);
+    const int error = REAL(PMPI_Comm_rank)(comm, rank);
 
     if (!error && comm == threads)
         *rank = *rank * THREADS + own;
@@ -81,14 +81,13 @@ int MPI_Comm_rank(MPI_Comm comm, int *rank)
 
 int PMPI_Barrier(MPI_Comm comm)
 {
-    int (*barrier)(MPI_Comm) = (int (*)(MPI_Comm))real("PMPI_Barrier");
     int error = MPI_SUCCESS;
 
     if (comm != threads)
-        return barrier(comm);
+        return REAL(PMPI_Barrier)(comm);
     pthread_barrier_wait(&all_here);
     if (own == 0)
-        error = barrier(comm);
+        error = REAL(PMPI_Barrier)(comm);
     pthread_barrier_wait(&all_here);
     return error;
 }
@@ -96,12 +95,10 @@ int PMPI_Barrier(MPI_Comm comm)
 int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) =
-        (int (*)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))real("PMPI_Allreduce");
     int error = MPI_SUCCESS, sum = 0;
 
     if (comm != threads)
-        return allreduce(in, out, count, type, op, comm);
+        return REAL(PMPI_Allreduce)(in, out, count, type, op, comm);
     if (count != 1 || type != MPI_INT || op != MPI_SUM)
         return MPI_ERR_UNSUPPORTED_OPERATION;
     part[own] = *(const int *)in;
@@ -109,7 +106,7 @@ int PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_
     if (own == 0) {
         for (int i = 0; i < THREADS; i++)
             sum += part[i];
-        error = allreduce(&sum, &part[0], 1, MPI_INT, MPI_SUM, comm);
+        error = REAL(PMPI_Allreduce)(&sum, &part[0], 1, MPI_INT, MPI_SUM, comm);
     }
     pthread_barrier_wait(&all_here);
     *(int *)out = part[0];
