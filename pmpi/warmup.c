@@ -5,6 +5,7 @@
 
 #include "pmpi/agree.h"
 #include "pmpi/calls.h"
+#include "pmpi/firsts.h"
 #include "pmpi/kept.h"
 #include "pmpi/lifetime.h"
 #include "pmpi/progress.h"
@@ -13,9 +14,6 @@
 #include "pmpi/types.h"
 #include "pmpi/world.h"
 #include "trace/recorder.h"
-
-#include <pthread.h>
-#include <stdlib.h>
 
 /* Set by all ranks of MPI_COMM_WORLD alike, before they make calls. */
 static uint64_t warm_up = COLLX_WARMUP_CALLS;
@@ -276,50 +274,9 @@ static int first_at_once(enum collx_kind kind, struct collx_call *call)
     return collx_call_mpi(kind, call);
 }
 
-/* First calls on communicators, which nobody knows yet, that MPI has not returned from.  Not of
- * each thread: where an error handler has left one, another thread may make the next call, or free
- * the communicator. */
-static struct collx_handed *firsts;
-static int firsts_count, firsts_room;
-/* Guards them.  Never held across a call into MPI. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* False: there is no memory for it. */
-static bool put_first(const struct collx_handed *first)
-{
-    pthread_mutex_lock(&lock);
-    if (firsts_count == firsts_room) {
-        struct collx_handed *more = realloc(firsts, (size_t)(firsts_room + 8) * sizeof *firsts);
-        if (more) {
-            firsts = more;
-            firsts_room += 8;
-        }
-    }
-    const bool put = firsts_count < firsts_room;
-    if (put)
-        firsts[firsts_count++] = *first;
-    pthread_mutex_unlock(&lock);
-    return put;
-}
-
-/* The one on this communicator, of which there is one at a time.  False: there is none. */
-static bool take_first(uintptr_t comm, struct collx_handed *first)
-{
-    pthread_mutex_lock(&lock);
-    int i = firsts_count - 1;
-    while (i >= 0 && firsts[i].call.comm != comm)
-        i--;
-    if (i >= 0) {
-        *first = firsts[i];
-        firsts[i] = firsts[--firsts_count];
-    }
-    pthread_mutex_unlock(&lock);
-    return i >= 0;
-}
-
 void collx_warmup_forget(MPI_Comm comm)
 {
-    take_first((uintptr_t)comm, &(struct collx_handed){.under_way = false});
+    collx_firsts_take((uintptr_t)comm, &(struct collx_handed){.under_way = false});
 }
 
 /* The first call on a communicator: only when MPI has found it good is it looked at, so that what
@@ -332,12 +289,12 @@ static int first(struct collx_slot *slot, struct collx_call *call)
     if (__builtin_expect(!warm_up, 0))
         return first_at_once(kind, call);
     look_before(NULL, kind, call, &handed);
-    const bool left = take_first(call->comm, &before), put = put_first(&handed);
+    const bool left = collx_firsts_take(call->comm, &before), put = collx_firsts_put(&handed);
     call->route = 0;
     call->reason = COLLX_REASON_WARMUP;
     const int error = collx_call_mpi(kind, call);
     /* As in hand_to_mpi(). */
-    if ((!put || take_first(call->comm, &handed)) && !collx_call_is_refused(error)) {
+    if ((!put || collx_firsts_take(call->comm, &handed)) && !collx_call_is_refused(error)) {
         struct collx_comm *comm = collx_comm_add((MPI_Comm)call->comm);
         if (comm != &collx_comm_unknown && !comm->inter) {
             if (left)
@@ -345,7 +302,7 @@ static int first(struct collx_slot *slot, struct collx_call *call)
             count(comm, kind, call, &handed);
         }
     } else if (left) {
-        put_first(&before);
+        collx_firsts_put(&before);
     }
     return error;
 }

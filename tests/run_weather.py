@@ -673,6 +673,8 @@ main([
     ("a call that one rank gets wrong, the first", lonely_error_first),
     ("a call that one rank gets wrong, with a handler of its own", lonely_error_told),
     ("an error handler that jumps out of a call", simple("jump-out-of-call", ranks=2)),
+    ("an error handler that jumps out of calls on several communicators",
+     simple("jump-out-of-several", ranks=2)),
     ("an error handler that calls a collective", simple("call-in-handler", ranks=2)),
     ("an error handler that jumps out of a call of another thread",
      simple("jump-out-in-thread", ranks=2)),

@@ -198,6 +198,26 @@ static void jump_out_of_call(void)
     finish();
 }
 
+/* Of several communicators, before any of them is called again: none is one of a kind then. */
+static void jump_out_of_several(void)
+{
+    enum { SEVERAL = 12 };
+    MPI_Comm comm[SEVERAL];
+
+    start();
+    for (int i = 0; i < SEVERAL; i++) {
+        comm[i] = comm_with_handler(jump_back);
+        bring_too_much(comm[i]);
+    }
+    MPI_Comm_free(&comm[0]);
+    comm[0] = comm_with_handler(jump_back);
+    for (int i = 0; i < SEVERAL; i++)
+        rounds(comm[i], 1500);
+    for (int i = 0; i < SEVERAL; i++)
+        MPI_Comm_free(&comm[i]);
+    finish();
+}
+
 static void meet_in_barrier(MPI_Comm *comm, int *error, ...)
 {
     (void)error;
@@ -386,6 +406,7 @@ const struct weather weather_errors[] = {
     {"lonely-error-first", lonely_error_first},
     {"lonely-error-told", lonely_error_told},
     {"jump-out-of-call", jump_out_of_call},
+    {"jump-out-of-several", jump_out_of_several},
     {"call-in-handler", call_in_handler},
     {"jump-out-in-thread", jump_out_in_thread},
     {"jump-out-of-operation", jump_out_of_operation},
