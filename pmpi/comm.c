@@ -32,9 +32,10 @@ struct collx_comm_table *_Atomic collx_comms = &first;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned used; /* entries that are not free, deleted ones included */
 
-/* Guards the two below.  deleted() does not take it. */
+/* The key under which states hang on communicators. */
+static atomic_int keyval = MPI_KEYVAL_INVALID;
+/* Guards making it, and what is known of types before.  deleted() does not take it. */
 static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER;
-static int keyval = MPI_KEYVAL_INVALID;
 static bool types_known;
 
 static struct collx_comm_entry *at(struct collx_comm_table *table, unsigned i)
@@ -195,18 +196,30 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The key under which the state hangs on a communicator. */
+/* Acquire: pairs with the release in find_key(), without which this thread might not find the types
+ * that were made known before. */
+static int key_now(void)
+{
+    return atomic_load_explicit(&keyval, memory_order_acquire);
+}
+
+/* The lock is for the first communicator alone: others would pay for it in each short life. */
 static int find_key(int *key)
 {
     int error = MPI_SUCCESS;
 
+    *key = key_now();
+    if (*key != MPI_KEYVAL_INVALID)
+        return MPI_SUCCESS;
     pthread_mutex_lock(&key_lock);
     if (!types_known)
         collx_types_init();
     types_known = true;
-    if (keyval == MPI_KEYVAL_INVALID)
-        error = pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
-    *key = keyval;
+    *key = key_now();
+    if (*key == MPI_KEYVAL_INVALID)
+        error = pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, key, NULL);
+    if (!error)
+        atomic_store_explicit(&keyval, *key, memory_order_release);
     pthread_mutex_unlock(&key_lock);
     return error;
 }
@@ -262,9 +275,8 @@ struct collx_comm *collx_comm_add(MPI_Comm comm)
 
 void collx_comm_unhang(struct collx_comm *state)
 {
-    pthread_mutex_lock(&key_lock);
-    const int key = keyval;
-    pthread_mutex_unlock(&key_lock);
+    const int key = key_now();
+
     if (!state->unhung) {
         /* Once MPI is about to end nothing is hung any more. */
         if (key == MPI_KEYVAL_INVALID)
@@ -368,9 +380,7 @@ void collx_comms_finish(bool callable)
     collx_world_finish(callable);
     /* The last session may take the keys with it.  A later one makes its own. */
     collx_layouts_finish();
-    pthread_mutex_lock(&key_lock);
-    keyval = MPI_KEYVAL_INVALID;
-    pthread_mutex_unlock(&key_lock);
+    atomic_store_explicit(&keyval, MPI_KEYVAL_INVALID, memory_order_relaxed);
 }
 
 void collx_comms_forget(void)

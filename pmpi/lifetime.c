@@ -43,32 +43,37 @@ bool collx_process_is_child(void)
  * MPI may hold a lock of its own when it calls world_ends(); who else calls MPI with this one held
  * does so where nothing is open, and then nobody is in there. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static enum { UNSEEN, OPEN, GONE } world; /* MPI has one in the life of a process */
-static int ending;                        /* calls under way that end it, or a session */
+static int ending; /* calls under way that end the world, or a session */
+
+/* MPI has one in the life of a process.  Set with the lock held.  Relaxed, as `sessions` above. */
+static _Atomic enum { UNSEEN, OPEN, GONE } world;
+
+static int world_now(void)
+{
+    return atomic_load_explicit(&world, memory_order_relaxed);
+}
+
+static void world_is(int now)
+{
+    atomic_store_explicit(&world, now, memory_order_relaxed);
+}
 
 /* Those of this thread: MPI_Finalize may call what ends a session. */
 static _Thread_local int own;
 
-/* MPI_COMM_WORLD may have come up past collx. */
-static bool is_open(void)
-{
-    return collx_sessions_any() || world == OPEN || (world == UNSEEN && collx_world_up());
-}
-
+/* By the lock nobody would learn more: what it says may be over when the lock is free again.  Who
+ * may call collectives has synchronised with what has begun. */
 bool collx_is_open(void)
 {
-    pthread_mutex_lock(&lock);
-    const bool open = is_open();
-    pthread_mutex_unlock(&lock);
-    return open;
+    const int now = world_now();
+
+    /* MPI_COMM_WORLD may have come up past collx. */
+    return collx_sessions_any() || now == OPEN || (now == UNSEEN && collx_world_up());
 }
 
 bool collx_world_is_known(void)
 {
-    pthread_mutex_lock(&lock);
-    const bool known = world == OPEN;
-    pthread_mutex_unlock(&lock);
-    return known;
+    return world_now() == OPEN;
 }
 
 /* MPI_Finalize deletes what hangs on MPI_COMM_SELF while MPI can still be used, the latest first;
@@ -83,16 +88,13 @@ static int world_ends(MPI_Comm comm, int key, void *value, void *extra)
     const bool callable = comm == MPI_COMM_SELF;
 
     (void)key, (void)value, (void)extra;
-    pthread_mutex_lock(&lock);
-    const bool over = world != OPEN;
-    pthread_mutex_unlock(&lock);
-    if (over)
+    if (!collx_world_is_known())
         return MPI_SUCCESS;
     collx_messages_end(true);
     collx_rma_end(callable);
     pthread_mutex_lock(&lock);
-    world = GONE;
-    if (!is_open()) {
+    world_is(GONE);
+    if (!collx_is_open()) {
         collx_comms_retire();
         collx_comms_finish(callable);
     }
@@ -120,7 +122,7 @@ void collx_world_begun(void)
     take_room();
     collx_world_keep();
     pthread_mutex_lock(&lock);
-    world = OPEN;
+    world_is(OPEN);
     pthread_mutex_unlock(&lock);
     hang_end_on(MPI_COMM_SELF);
 }
@@ -138,7 +140,7 @@ void collx_world_ending(void)
     own++;
     pthread_mutex_lock(&lock);
     ending++;
-    const bool open = world == OPEN;
+    const bool open = collx_world_is_known();
     pthread_mutex_unlock(&lock);
     if (open)
         hang_end_on(MPI_COMM_WORLD);
@@ -153,7 +155,7 @@ void collx_session_ending(void)
     pthread_mutex_lock(&lock);
     ending++;
     atomic_fetch_sub_explicit(&sessions, 1, memory_order_relaxed);
-    if (!is_open())
+    if (!collx_is_open())
         collx_comms_finish(true);
     pthread_mutex_unlock(&lock);
 }
@@ -172,7 +174,7 @@ void collx_ended(void)
 {
     pthread_mutex_lock(&lock);
     /* One that is still ending may still delete what hangs on communicators. */
-    if (!--ending && !is_open())
+    if (!--ending && !collx_is_open())
         end();
     pthread_mutex_unlock(&lock);
     if (!--own)
