@@ -112,13 +112,14 @@ _Static_assert(SPARE < 1 << FIRST_BITS, "they can be found without any memory");
 /* Zeroed; NULL: there is none. */
 static struct collx_comm *state_create(void)
 {
-    struct collx_comm *state = calloc(1, sizeof *state);
+    struct collx_comm *state = malloc(sizeof *state);
 
     for (int i = 0; !state && i < SPARE; i++)
-        if (!atomic_exchange_explicit(&spare_used[i], true, memory_order_acquire)) {
+        if (!atomic_exchange_explicit(&spare_used[i], true, memory_order_acquire))
             state = &spare[i];
-            memset(state, 0, sizeof *state);
-        }
+    /* Not by calloc(), which looks for memory where those freed last are not. */
+    if (state)
+        memset(state, 0, sizeof *state);
     return state;
 }
 
