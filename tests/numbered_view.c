@@ -3,10 +3,10 @@
 #include "algorithms/allreduce/allreduce_shares.h"
 #include "algorithms/bcast/bcast_ring.h"
 
-static void begin(struct collx_team *team, struct collx_flag *flag, const unsigned char *from)
+/* Release: as in collx_numbered_put(). */
+static void set_second(struct collx_numbered *lines, bool there)
 {
-    memcpy(flag->payload, from, COLLX_INLINE);
-    collx_flag_post(team, flag, 1);
+    atomic_store_explicit(&lines->line[0].value, there, memory_order_release);
 }
 
 static struct collx_ring ring_at(void *memory)
@@ -22,11 +22,12 @@ static size_t ring_space(void)
     return collx_ring_space(2, COLLX_SMALL_SLOTS, COLLX_SMALL_SLOT, true);
 }
 
-static void ring_begin(struct collx_team *team, void *memory, const unsigned char *from)
+static void ring_set_second(struct collx_team *team, void *memory, bool there)
 {
     struct collx_ring ring = ring_at(memory);
 
-    begin(team, &ring.slot[collx_ring_slot(&ring, 0)], from);
+    (void)team;
+    set_second(&ring.lines[collx_ring_slot(&ring, 0)], there);
 }
 
 static int ring_pass(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes)
@@ -46,12 +47,12 @@ static size_t shares_space(void)
     return collx_shares_space(&flat, 2, 1);
 }
 
-static void shares_begin(struct collx_team *team, void *memory, const unsigned char *from)
+static void shares_set_second(struct collx_team *team, void *memory, bool there)
 {
     struct collx_shares shares;
 
     if (!collx_shares_init(&shares, &flat, team, memory))
-        begin(team, &collx_share_of(&shares, 0, 1)->flag, from);
+        set_second(&collx_share_of(&shares, 0, 1)->more, there);
     collx_shares_finish(&shares);
 }
 
@@ -71,6 +72,6 @@ static int shares_pass(struct collx_team *team, void *memory, unsigned char *buf
 }
 
 const struct numbered_view numbered_views[NUMBERED_VIEWS] = {
-    {"MPI_Bcast", ring_space, ring_begin, ring_pass},
-    {"MPI_Allreduce", shares_space, shares_begin, shares_pass},
+    {"MPI_Bcast", ring_space, ring_set_second, ring_pass},
+    {"MPI_Allreduce", shares_space, shares_set_second, shares_pass},
 };

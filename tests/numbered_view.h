@@ -10,8 +10,8 @@ struct numbered_view {
     const char *name; /* of the collective, as in messages */
     /* Bytes of its memory, zeroed. */
     size_t (*space)(void);
-    /* What rank 0 does first of all that it does in pass(): one line. */
-    void (*begin)(struct collx_team *team, void *memory, const unsigned char *from);
+    /* Whether the second line of rank 0's first message is there: its number, or 0. */
+    void (*set_second)(struct collx_team *team, void *memory, bool there);
     /* All of it, from `buf` of rank 0 to that of rank 1.  Not 0: it would not go in such lines. */
     int (*pass)(struct collx_team *team, void *memory, unsigned char *buf, size_t bytes);
 };
