@@ -37,6 +37,10 @@ static void any(void *to, const void *from, size_t bytes)
 enum {
     /* So many bytes ahead of its stores a copy claims lines: as many as a CPU fetches at once. */
     CLAIM_AHEAD = 1024,
+    /* From here on stores are aligned: malloc() gives out large memory 16 bytes into a line, and
+     * then each store of 64 bytes would be one to two lines.  A Bcast of 4 and 8 KiB takes 1 to 2 %
+     * less time so on an Emerald Rapids, an Allreduce of 512 KiB 4 %. */
+    STORES_ALIGNED = 2048,
 };
 
 /* Vectors of `size` bytes. */
@@ -60,6 +64,9 @@ enum {
             memcpy(to, from, bytes);                                                               \
             return;                                                                                \
         }                                                                                          \
+        const size_t head = -(uintptr_t)to & ((size)-1);                                           \
+        if (bytes >= STORES_ALIGNED && head)                                                       \
+            move(to, from), to += head, from += head, bytes -= head;                               \
         for (; bytes >= 8 * (size); bytes -= 8 * (size), to += 8 * (size), from += 8 * (size))     \
             EIGHT(move, size, to, from);                                                           \
         if (bytes & 4 * (size))                                                                    \
