@@ -64,7 +64,7 @@ static int step_combine(struct collx_allreduce_pipe *pipe, struct collx_call *ca
     if (!call->contiguous && !own)
         error = team->ops->pack(team->ctx, call, call->sbuf, half.first, half.count,
                                 pipe->work->operand);
-    /* MPI takes what it combines, and what has gaps, together. */
+    /* What MPI combines, in blocks of its own, goes as a whole, and so does what has gaps. */
     const int64_t most =
         call->reduce && call->contiguous ? (int64_t)(BLOCK / call->elem_bytes) : half.count;
     for (int64_t done = 0, some; done < half.count && !error; done += some) {
