@@ -53,16 +53,6 @@ static void no_finalize(void)
     exit(0);
 }
 
-/* The same, for who looks at what the launcher makes of ranks that do not leave together. */
-static void no_finalize_late(void)
-{
-    start();
-    rounds(MPI_COMM_WORLD, 50);
-    if (rank > 0)
-        usleep(300000);
-    exit(0);
-}
-
 /* Libraries do their last collectives while MPI_Finalize deletes what hangs on MPI_COMM_SELF. */
 static int last_collectives(MPI_Comm self, int key, void *value, void *extra)
 {
@@ -447,7 +437,6 @@ const struct weather weather_ends[] = {
     {"after-finalize", after_finalize},
     {"after-finalize-kept", after_finalize_kept},
     {"no-finalize", no_finalize},
-    {"no-finalize-late", no_finalize_late},
     {"in-finalize", in_finalize},
     {"in-comm-free", in_comm_free},
     {"after-comm-free", after_comm_free},
