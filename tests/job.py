@@ -173,7 +173,7 @@ def main(cases):
             failed += 1
             text = str(error) if isinstance(error, Failure) else traceback.format_exc()
             print(f"not ok {number} - {name}")
-            for line in text.splitlines():
-                print(f"# {line}")
+            # Meson shows of a TAP test that failed what it wrote here, not its comments.
+            print(f"{name}: {text}", file=sys.stderr, flush=True)
         sys.stdout.flush()
     sys.exit(1 if failed else 0)

@@ -50,9 +50,10 @@ class Tap:
         self.failed += not good
         directive = f" # SKIP {skip}" if skip else ""
         print(f"{'ok' if good else 'not ok'} {self.count} - {name}{directive}")
-        for text in details:
-            print("#", text.lstrip("# "))
         sys.stdout.flush()
+        # Meson shows of a TAP test that failed what it wrote here, not its comments.
+        if not good:
+            print(f"{name}:", *details, sep="\n", file=sys.stderr, flush=True)
 
     def finish(self):
         print(f"1..{self.count}")
