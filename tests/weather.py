@@ -46,8 +46,8 @@ def good(result):
 def ended_by_launcher(result):
     """MPICH's launcher takes the end of one rank for a crash now and then, without collx, too.  It kills
     those that are left, or hangs them up by its own end, and exits with the number of that signal."""
-    signals = {1: "Hangup", 9: "Killed"}.get(result.code)
-    return mpi_name == "mpich" and f"EXIT STRING: {signals} (signal {result.code})" in result.out + result.err
+    ended = {1: "Hangup", 9: "Killed"}.get(result.code)
+    return mpi_name == "mpich" and f"EXIT STRING: {ended} (signal {result.code})" in result.out + result.err
 
 
 def spoke(result):
