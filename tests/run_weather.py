@@ -10,8 +10,8 @@ import shutil
 import signal
 
 from job import Failure, Report, Skip, check, main, run
-from weather import (ALL_PMPI, RANKS, build, collx, ends_alike, good, in_front, job, mpi, mpi_name,
-                     own_mounts, routes, said_once, simple, spoke, weather)
+from weather import (ALL_PMPI, RANKS, build, collx, ends_alike, good, in_front, job, made_up_by_launcher,
+                     mpi, mpi_name, own_mounts, routes, said_once, simple, spoke, weather)
 
 # A rank finds no memory, as the rest of the environment says; collx is behind that.
 no_memory = build / "tests" / "programs" / "no_memory.so"
@@ -32,7 +32,8 @@ def policy_of(folder, rule):
 def killed(folder):
     before = shared_memory()
     result, calls = routes(folder, case="killed")
-    ends_alike(result, "killed")
+    if not made_up_by_launcher(result):
+        ends_alike(result, "killed")
     check(shared_memory() == before, f"left in /dev/shm: {shared_memory() - before}")
     # 100 rounds of three calls on each rank; the last barriers never ended.
     ended = sum(calls.values())
@@ -90,9 +91,8 @@ def leaves_operation(folder):
 
 
 def aborts(folder):
-    plain = job("aborts", with_collx=False)
     result, calls = routes(folder, case="aborts")
-    check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}")
+    ends_alike(result, "aborts")
     # A rank that is killed as it leaves the last call has not written that one down.
     check(sum(calls.values()) > 149 * RANKS, f"events are missing from the trace: {calls}")
 
@@ -115,7 +115,8 @@ def own_error(case, words):
 
 def no_finalize(folder):
     result, calls = routes(folder, case="no-finalize")
-    ends_alike(result, "no-finalize")
+    if not made_up_by_launcher(result):
+        ends_alike(result, "no-finalize")
     # The first rank to leave may take the others with it, as they come out of the last call.
     check(sum(calls.values()) > 149 * RANKS, f"not all calls are in the trace: {calls}")
 
@@ -136,7 +137,8 @@ def constructor(ranks, policy=None, name="constructor"):
 
 def becomes_another(folder):
     result, calls = routes(folder, case="exec")
-    ends_alike(result, "exec")
+    if not made_up_by_launcher(result):
+        result.expect()
     check("good" in result.expect_quiet().out, f"not at its end\n{result.err}")
     check(calls.get(("shm", "policy")), f"nothing was routed: {calls}")
 

@@ -43,14 +43,17 @@ def good(result):
     return result
 
 
-def ends_alike(result, case):
-    """The job has ended as it does without collx.  MPICH's launcher takes the end of one rank for a crash
-    now and then, kills those that are left or hangs them up by its own end, and exits with the number of
-    that signal; or it takes a crash for an end, and exits with 0.  Both come without collx, too."""
+def made_up_by_launcher(result):
+    """MPICH's launcher takes the end of one rank for a crash now and then, kills those that are left or
+    hangs them up by its own end, and exits with the number of that signal; or it takes a crash for an
+    end, and exits with 0.  Both come without collx, too."""
     ended = {1: "Hangup", 9: "Killed"}.get(result.code)
-    if mpi_name == "mpich" and (result.code == 0 or f"EXIT STRING: {ended} (signal {result.code})" in
-                                result.out + result.err):
-        return
+    return mpi_name == "mpich" and (result.code == 0 or f"EXIT STRING: {ended} (signal {result.code})" in
+                                    result.out + result.err)
+
+
+def ends_alike(result, case):
+    """The job's exit code is the one without collx."""
     plain = job(case, with_collx=False)
     check(result.code == plain.code, f"exit code {result.code}, without collx {plain.code}\n{result.err}")
 
