@@ -165,14 +165,16 @@ void collx_crowd_decide(void *segment, int ranks, struct collx_team *team)
     struct collx_crowd *crowd = segment;
     int64_t wanted = collx_option_number(COLLX_OPTION_SPIN);
 
-    team->crowded = false;
+    team->crowded = team->rationed = false;
     team->seen = NULL;
     if (crowd) {
         int cpus = count_cpus(crowd);
-        bool too_many = (cpus && ranks > cpus) || find_short(crowd);
+        bool is_short = find_short(crowd);
+        bool too_many = (cpus && ranks > cpus) || is_short;
         if (too_many)
             atomic_store_explicit(&in_crowd, true, memory_order_relaxed);
         team->crowded = too_many || crowd->votes;
+        team->rationed = is_short || own.short_for_job;
         if (wanted < 0 && looks(cpus, ranks, team))
             team->seen = crowd->seen;
     }

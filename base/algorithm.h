@@ -144,6 +144,8 @@ struct collx_team {
     int spins;    /* polls before the first sched_yield(); 0 with more ranks than CPUs */
     int pauses;   /* pause instructions between two polls */
     bool crowded; /* more ranks than usable CPUs: others need the CPU that we wait on */
+    /* Of these, where a cgroup has less CPU time than its ranks would take: waiting uses it up. */
+    bool rationed;
     /* Shared by the ranks of a crowd: 1 + the CPU that each was last seen on; 0: on none yet.
      * NULL: nobody looks. */
     int32_t *seen;

@@ -336,6 +336,7 @@ class Crowd : public testing::Test
         EXPECT_EQ(team.spins == 0, team.crowded);
         char text[256];
         said = collx_crowd_explain(segment, ranks, &team, text, sizeof text);
+        rationed = team.rationed;
         return team.crowded;
     }
     void limits(std::vector<collx_cpu_limit> all)
@@ -346,6 +347,7 @@ class Crowd : public testing::Test
 
     alignas(128) char segment[65536] = {};
     std::string said;
+    bool rationed;
 
     cpu_set_t before;
 };
@@ -371,8 +373,10 @@ TEST_F(Crowd, AQuotaIsForTheRanksThatShareIt)
 {
     limits({{7, 2000}, {7, 2000}});
     EXPECT_FALSE(crowded(2));
+    EXPECT_FALSE(rationed);
     limits({{7, 2000}});
     EXPECT_TRUE(crowded(3));
+    EXPECT_TRUE(rationed);
     EXPECT_EQ(said, "3 ranks on an unknown number of CPUs, and a cgroup gives 3 of them the time "
                     "of 2: who waits yields at once");
 }
@@ -416,19 +420,19 @@ TEST_F(Crowd, MoreRanksThanCpus)
         {
             bind(1);
             collx_crowd_join(segment, 0);
-            std::cerr << crowded(1) << " " << said << "\n";
+            std::cerr << crowded(1) << rationed << " " << said << "\n";
             collx_crowd_join(segment, 0);
-            std::cerr << crowded(2) << " " << said << "\n";
+            std::cerr << crowded(2) << rationed << " " << said << "\n";
             memset(segment, 0, sizeof segment);
             collx_crowd_join(segment, 0);
-            std::cerr << crowded(1) << " " << said << "\n";
+            std::cerr << crowded(1) << rationed << " " << said << "\n";
             _exit(0);
         },
         testing::ExitedWithCode(0),
-        "^0 1 rank on 1 CPU: who waits yields after [0-9]+ polls\n"
-        "1 2 ranks on 1 CPU: who waits yields at once\n"
+        "^00 1 rank on 1 CPU: who waits yields after [0-9]+ polls\n"
+        "10 2 ranks on 1 CPU: who waits yields at once\n"
         /* Some of these ranks alone have the others beside them all the same. */
-        "1 1 rank on 1 CPU, with others beside them: who waits yields at once\n$");
+        "10 1 rank on 1 CPU, with others beside them: who waits yields at once\n$");
 }
 
 TEST_F(Crowd, UpToFourRanksForEachCpuTellWhereTheyRun)

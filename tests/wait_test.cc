@@ -11,6 +11,8 @@ extern const collx_algorithm collx_barrier_shm;
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -153,6 +155,56 @@ TEST_F(Waiting, SleepsInACrowdAlone)
     EXPECT_GT(wait_sleeps(&team, 10000), 0);
     team.crowded = false;
     EXPECT_EQ(wait_sleeps(&team, 100), 0);
+}
+
+/* A process on this CPU that waits, too. */
+class Beside
+{
+  public:
+    Beside() : pid(fork())
+    {
+        if (pid == 0)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (pid == 0)
+            sched_yield();
+    }
+    ~Beside()
+    {
+        kill(pid, SIGKILL);
+        waitpid(pid, nullptr, 0);
+    }
+    /* Whether every yield lets it run: not of every kernel. */
+    static bool runs()
+    {
+        enum { YIELDS = 1000 };
+        rusage begin, end;
+
+        getrusage(RUSAGE_SELF, &begin);
+        for (int i = 0; i < YIELDS; i++)
+            sched_yield();
+        getrusage(RUSAGE_SELF, &end);
+        return end.ru_nivcsw - begin.ru_nivcsw >= YIELDS * 9 / 10;
+    }
+
+  private:
+    const pid_t pid;
+};
+
+TEST_F(Waiting, YieldsToOthersOfACrowdForLong)
+{
+    Beside beside;
+
+    if (!beside.runs())
+        GTEST_SKIP() << "a yield does not let others run here";
+    EXPECT_GT(wait_yields_awake(&team), MANY);
+}
+
+TEST_F(Waiting, YieldsAFewTimesWhereCpuTimeIsRationed)
+{
+    Beside beside;
+
+    team.rationed = true;
+    EXPECT_LT(wait_yields_awake(&team), MANY);
 }
 
 /* A batch system may suspend a job, and all of it goes on later. */

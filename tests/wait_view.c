@@ -3,6 +3,7 @@
 #include "algorithms/wait.h"
 #include "base/clock.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -101,4 +102,10 @@ int wait_sleeps(struct collx_team *team, int ms)
 
     wait_for(team, &looks, false);
     return sleeps;
+}
+
+int wait_yields_awake(struct collx_team *team)
+{
+    wait_sleeps(team, 10000);
+    return sleeps ? yields : INT_MAX;
 }

@@ -16,4 +16,7 @@ int wait_yields(struct collx_team *team, unsigned missing, int come);
 /* How often it sleeps, where that comes after so many milliseconds, or when it has slept. */
 int wait_sleeps(struct collx_team *team, int ms);
 
+/* How often it yields before it sleeps. */
+int wait_yields_awake(struct collx_team *team);
+
 #endif
