@@ -20,9 +20,10 @@ enum {
      * to which the kernel moves one of the others; once it is woken three are on one CPU and one on
      * the other, and it takes tens of milliseconds until the kernel sees to that.  CP2K with four
      * ranks on two CPUs was like that for a fifth of its time, instead of a thirtieth, and 4 %
-     * slower.  So it sleeps when it has waited for long; or, after this many yields, where they are
-     * no use: there is nobody to yield to, or only processes that a launcher has put into
-     * scheduling groups of their own; or where CPU time is rationed. */
+     * slower.  So it sleeps when it has waited for long; or, after this many yields, from when on
+     * they are no use: there is nobody to yield to, or only processes that a launcher has put into
+     * scheduling groups of their own, or one that has had more of the CPU than this one, which
+     * Linux before 6.6 holds against it; or where CPU time is rationed. */
     YIELDS_CROWDED = 28,
     /* Polls, for each rank on this CPU, for such as are on others: 5 us of two.  There are as many
      * on those, which come to an end of what they do within a turn or two of each, and a yield to a
@@ -223,29 +224,27 @@ static bool others_ran(long *switches)
 void collx_wait_long(struct collx_team *team, const struct collx_wait *wait, uint64_t value)
 {
     struct collx_waited waited = {.ns = 0};
-    bool long_since = false;
-    long switches = -1; /* at the first look some have been */
+    bool settled = false; /* how it goes on, for the rest of this wait */
+    long switches = -1;   /* at the first look some have been */
     int keep = errno;
     int next = 0;
 
     for (unsigned round = 1; !reached(wait, value, &next); round++) {
-        bool sleeps = false;
-
         if (wait->meanwhile)
             wait->meanwhile(wait->with);
-        if (round % PROGRESS_EVERY == 0 || long_since) {
+        if (round % PROGRESS_EVERY == 0 || settled) {
             team->ops->progress(team->ctx);
             if (reached(wait, value, &next))
                 break;
             /* The first look is a few yields late, but most waits are over by then. */
             uint64_t ns = collx_waited_look(&waited, collx_clock_ns());
-            bool many_yields = round >= YIELDS_CROWDED;
-            long_since = ns > YIELD_US * 1000 || (team->rationed && many_yields);
-            sleeps = team->crowded && (long_since || (many_yields && !others_ran(&switches)));
+            settled = settled || ns > YIELD_US * 1000 ||
+                      (team->crowded && round >= YIELDS_CROWDED &&
+                       (team->rationed || !others_ran(&switches)));
             if (team->stall_ms && !team->stalled && ns / 1000000 > (uint64_t)team->stall_ms)
                 report(team, wait, value, ns);
         }
-        if (!sleeps) {
+        if (!settled || !team->crowded) {
             if (!poll_elsewhere(team, wait, value, &next))
                 sched_yield();
         } else if (!wait->reached) {

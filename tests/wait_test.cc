@@ -157,6 +157,11 @@ TEST_F(Waiting, SleepsInACrowdAlone)
     EXPECT_EQ(wait_sleeps(&team, 100), 0);
 }
 
+TEST_F(Waiting, GoesOnSleeping)
+{
+    EXPECT_EQ(wait_yields_between(&team), 0);
+}
+
 /* A process on this CPU that waits, too. */
 class Beside
 {

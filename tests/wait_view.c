@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { NAPS = 10 };
 static _Thread_local int yields, sleeps;
+static _Thread_local int awake; /* of the yields, those before the first sleep */
 
 /* The C library's, counted. */
 int sched_yield(void)
@@ -20,7 +22,8 @@ int sched_yield(void)
 
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
-    sleeps++;
+    if (!sleeps++)
+        awake = yields;
     return (int)syscall(SYS_nanosleep, time, left);
 }
 
@@ -38,7 +41,7 @@ static bool reached(const void *with, int i, uint64_t value)
 
     (void)i, (void)value;
     if (looks->until)
-        return sleeps || collx_clock_ns() >= looks->until;
+        return sleeps == NAPS || collx_clock_ns() >= looks->until;
     looks->count += !yields;
     return looks->come ? looks->count >= looks->come : yields > 0;
 }
@@ -106,6 +109,10 @@ int wait_sleeps(struct collx_team *team, int ms)
 
 int wait_yields_awake(struct collx_team *team)
 {
-    wait_sleeps(team, 10000);
-    return sleeps ? yields : INT_MAX;
+    return wait_sleeps(team, 10000) ? awake : INT_MAX;
+}
+
+int wait_yields_between(struct collx_team *team)
+{
+    return wait_sleeps(team, 10000) == NAPS ? yields - awake : INT_MAX;
 }

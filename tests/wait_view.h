@@ -13,10 +13,14 @@ int wait_looks(struct collx_team *team, unsigned missing, unsigned behind, const
 /* How often it yields, where that has come at the look of this number. */
 int wait_yields(struct collx_team *team, unsigned missing, int come);
 
-/* How often it sleeps, where that comes after so many milliseconds, or when it has slept. */
+/* How often it sleeps, where that comes after so many milliseconds, or when it has slept ten
+ * times. */
 int wait_sleeps(struct collx_team *team, int ms);
 
 /* How often it yields before it sleeps. */
 int wait_yields_awake(struct collx_team *team);
+
+/* How often it yields between the first ten times that it sleeps. */
+int wait_yields_between(struct collx_team *team);
 
 #endif
