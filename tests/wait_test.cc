@@ -197,19 +197,24 @@ class Beside
 
 TEST_F(Waiting, YieldsToOthersOfACrowdForLong)
 {
+    enum { YIELD_MS = 30 };
     Beside beside;
+    int ms;
 
     if (!beside.runs())
         GTEST_SKIP() << "a yield does not let others run here";
-    EXPECT_GT(wait_yields_awake(&team), MANY);
+    const int yields = wait_yields_awake(&team, &ms);
+    /* Where others on this CPU are busy, it gets it back for a few in all that time. */
+    EXPECT_TRUE(yields > MANY || ms >= YIELD_MS) << yields << " yields in " << ms << " ms";
 }
 
 TEST_F(Waiting, YieldsAFewTimesWhereCpuTimeIsRationed)
 {
     Beside beside;
+    int ms;
 
     team.rationed = true;
-    EXPECT_LT(wait_yields_awake(&team), MANY);
+    EXPECT_LT(wait_yields_awake(&team, &ms), MANY);
 }
 
 /* A batch system may suspend a job, and all of it goes on later. */

@@ -11,7 +11,8 @@
 
 enum { NAPS = 10 };
 static _Thread_local int yields, sleeps;
-static _Thread_local int awake; /* of the yields, those before the first sleep */
+static _Thread_local int awake;       /* of the yields, those before the first sleep */
+static _Thread_local uint64_t asleep; /* since when, by the clock */
 
 /* The C library's, counted. */
 int sched_yield(void)
@@ -22,8 +23,10 @@ int sched_yield(void)
 
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
-    if (!sleeps++)
+    if (!sleeps++) {
         awake = yields;
+        asleep = collx_clock_ns();
+    }
     return (int)syscall(SYS_nanosleep, time, left);
 }
 
@@ -107,9 +110,15 @@ int wait_sleeps(struct collx_team *team, int ms)
     return sleeps;
 }
 
-int wait_yields_awake(struct collx_team *team)
+int wait_yields_awake(struct collx_team *team, int *ms)
 {
-    return wait_sleeps(team, 10000) ? awake : INT_MAX;
+    uint64_t begin = collx_clock_ns();
+
+    *ms = INT_MAX;
+    if (!wait_sleeps(team, 10000))
+        return INT_MAX;
+    *ms = (int)((asleep - begin) / 1000000);
+    return awake;
 }
 
 int wait_yields_between(struct collx_team *team)

@@ -17,8 +17,8 @@ int wait_yields(struct collx_team *team, unsigned missing, int come);
  * times. */
 int wait_sleeps(struct collx_team *team, int ms);
 
-/* How often it yields before it sleeps. */
-int wait_yields_awake(struct collx_team *team);
+/* How often it yields before it sleeps, and for how many milliseconds. */
+int wait_yields_awake(struct collx_team *team, int *ms);
 
 /* How often it yields between the first ten times that it sleeps. */
 int wait_yields_between(struct collx_team *team);
