@@ -121,12 +121,15 @@ def untraced_node(folder):
 
 def killed(folder):
     """A node dies: the job ends, and nothing of ours stays where others live on."""
-    # What is killed takes a moment to end.
-    look = (f"for i in $(seq 50); do pgrep -x {cluster.name} >/dev/null || break; sleep 0.1; done; "
+    # What is killed takes a moment to end, and stays as a zombie where its parent has ended, too.
+    look = (f"for i in $(seq 50); do pgrep -x -r D,R,S,T {cluster.name} >/dev/null || break; sleep 0.1; done; "
             "ls -a /dev/shm | sed 's/^/left: /'; ps -eo args | sed 's/^/runs: /'")
 
     def endless(env):
-        return job(3, 2, [cluster, "endless"], env, limit=20, options=["-k", "6:n1", "-e", look])
+        begun = folder / "begun"
+        begun.unlink(missing_ok=True)
+        return job(3, 2, [cluster, "endless", begun], env, limit=20,
+                   options=["-k", f"{begun}:n1", "-e", look])
 
     result = endless({"LD_PRELOAD": collx})
     # That of Open MPI 5 goes first, and says that all was well.
@@ -134,7 +137,8 @@ def killed(folder):
         raise Skip("this MPI library's launcher does not end the job, without collx either")
     # Now and then Open MPI's mpirun crashes meanwhile, and does not end by itself.
     check(result.code, f"exit code {result.code}\n{result.out}{result.err}")
-    check("node n2 ranks 2" in result.out, f"it did not begin\n{result.out}{result.err}")
+    check("node n2 ranks 2" in result.out and "node n1 goes down" in result.err,
+          f"it ended before\n{result.out}{result.err}")
     check("left: " in result.out, f"nobody is left to look\n{result.out}{result.err}")
     left = [line for line in result.out.splitlines()
             if (line.startswith("left: ") and "collx" in line)

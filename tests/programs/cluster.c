@@ -1,7 +1,9 @@
 /* A job on several nodes, for tests/run_cluster.py.
  *
  * usage: cluster both ROUNDS: collectives among all and within each node, also at the same time;
- *        cluster endless: the same until somebody ends it, at the latest after a minute.
+ *        cluster endless FILE: the same until somebody ends it, at the latest after a minute;
+ *                              makes FILE once it is under way.
+ *
  * Each node's first rank prints "node NAME ranks N", rank 0 "good" at the end. */
 #include "tests/end_well.h"
 #include "tests/programs/check.h"
@@ -10,10 +12,11 @@
 #include <mpi.h>
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LONG = 20000 };
+enum { LONG = 20000, UNDER_WAY = 3 /* rounds */ };
 
 static void try_all(MPI_Comm comm, int round)
 {
@@ -55,7 +58,8 @@ int main(int argc, char **argv)
     int rank, nodal_rank, nodal_size;
     char host[HOST_NAME_MAX + 1] = "";
 
-    CHECK(argc >= 2);
+    CHECK(argc == 3);
+    const bool endless = !strcmp(argv[1], "endless");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &everywhere);
@@ -69,13 +73,16 @@ int main(int argc, char **argv)
         printf("node %s ranks %d\n", host, nodal_size);
         fflush(stdout);
     }
-    if (!strcmp(argv[1], "endless"))
+    if (endless)
         alarm(60);
     use_until_set_up(everywhere);
     use_until_set_up(nodal);
-    int rounds = strcmp(argv[1], "endless") != 0 && argc > 2 ? atoi(argv[2]) : INT_MAX;
-    for (int round = 0; round < rounds; round++)
+    int rounds = endless ? INT_MAX : atoi(argv[2]);
+    for (int round = 0; round < rounds; round++) {
         try_both(everywhere, nodal, round);
+        if (endless && rank == 0 && round == UNDER_WAY)
+            CHECK(!fclose(fopen(argv[2], "w")));
+    }
     MPI_Comm_free(&nodal);
     MPI_Comm_free(&everywhere);
     end_well(rank);
