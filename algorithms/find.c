@@ -13,7 +13,7 @@ const struct collx_algorithm *collx_algorithm_find(enum collx_kind kind, const c
 
 /* Raised when anything changes that processes share, tell each other or do together.  Releases tell
  * themselves apart. */
-enum { PROTOCOL = 46 };
+enum { PROTOCOL = 47 };
 
 uint64_t collx_algorithms_hash(void)
 {

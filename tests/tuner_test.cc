@@ -85,6 +85,20 @@ TEST_F(Tuner, TakesTheFasterCallWhereWhatFollowsTakesLong)
     EXPECT_EQ(trial.last, 1u);
 }
 
+/* Where it works for longer than the calls take, what a row takes tells how much it had to do. */
+TEST_F(Tuner, IsNotMisledByWorkBetweenTheCalls)
+{
+    trial.later[0] = 10000;
+    trial.later[1] = 14000;
+    trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 1u);
+    tuner_start(0);
+    trial.later[0] = 2500;
+    trial.later[1] = 3500;
+    trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
+    EXPECT_EQ(trial.last, 0u) << "the calls may do that";
+}
+
 TEST_F(Tuner, IsNotMisledByARowThatWasDisturbed)
 {
     trial.run(FIRST + TRIES, 1000, 900, 1100);

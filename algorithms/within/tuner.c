@@ -21,6 +21,8 @@ enum {
      * its first call ends, and counts if it takes longer than the other way's by one in so many. */
     ROW_CALLS = 3,
     DRAG = 8,
+    /* A row of the other way counts, if of so many parts the program had all but one at most. */
+    OWN_MOST = 4,
     /* Turns of each way in a look, and in a duel. */
     LOOK_TURNS = 2,
     DUEL_TURNS = COLLX_TUNER_TURNS,
@@ -113,19 +115,29 @@ static bool is_slow(const struct collx_tuned *tuned, unsigned way, uint64_t ns)
     return false;
 }
 
-/* How long the last try took, or the row on the rank where it took longest, as all have told. */
-static uint64_t last_took(const struct collx_tuner *tuner, bool row)
+_Static_assert(sizeof(struct collx_tuner_told) <= COLLX_INLINE, "it is told in one line");
+
+/* What all have told: the whole of the last try, and of a row what was most on any rank. */
+struct took {
+    uint64_t ns, row_ns, row_between;
+};
+
+static struct took last_took(const struct collx_tuner *tuner)
 {
-    uint64_t begin = UINT64_MAX, end = 0, longest = 0;
+    uint64_t begin = UINT64_MAX, end = 0;
+    struct took took = {0};
 
     for (int rank = 0; rank < tuner->team->size; rank++) {
-        uint64_t stamp[2];
-        memcpy(stamp, collx_meeting_word(tuner->meeting, rank), sizeof stamp);
-        begin = stamp[0] < begin ? stamp[0] : begin;
-        end = stamp[1] > end ? stamp[1] : end;
-        longest = stamp[1] - stamp[0] > longest ? stamp[1] - stamp[0] : longest;
+        struct collx_tuner_told told;
+        memcpy(&told, collx_meeting_word(tuner->meeting, rank), sizeof told);
+        const uint64_t row_ns = told.end - told.begin;
+        begin = told.begin < begin ? told.begin : begin;
+        end = told.end > end ? told.end : end;
+        took.row_ns = row_ns > took.row_ns ? row_ns : took.row_ns;
+        took.row_between = told.between > took.row_between ? told.between : took.row_between;
     }
-    return row ? longest : end - begin;
+    took.ns = end - begin;
+    return took;
 }
 
 /* Go on to the next turn of a way that is not out. */
@@ -157,16 +169,18 @@ static void account_try(struct collx_tuned *tuned, uint64_t ns)
 }
 
 /* What came before this call was a try, or a row. */
-static void account(struct collx_tuned *tuned, uint64_t ns)
+static void account(struct collx_tuned *tuned, struct took took)
 {
-    uint64_t *row_took = &tuned->row_took[way_of(tuned)];
+    const unsigned way = way_of(tuned);
 
     if (!tuned->row) {
-        account_try(tuned, ns);
+        account_try(tuned, took.ns);
         return;
     }
-    if (ns < *row_took)
-        *row_took = ns;
+    if (took.row_ns < tuned->row_took[way]) {
+        tuned->row_took[way] = took.row_ns;
+        tuned->row_between[way] = took.row_between;
+    }
     next_turn(tuned);
 }
 
@@ -208,13 +222,21 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
 }
 
+/* Where the program works for longer between the calls than they could hold it up, what a row takes
+ * tells how much it had to do, which may be another time as long. */
+static bool tells(const struct collx_tuned *tuned, unsigned way)
+{
+    return tuned->row_between[way] <= tuned->row_took[way] / OWN_MOST * (OWN_MOST - 1);
+}
+
 /* A program that calls again and again would get on more slowly.  Call by call one that takes all
  * ranks until its end may be the faster one, but then a root cannot go ahead, and where others have
  * read what it sends from its own buffer, its next stores there have to fetch the lines back. */
 static bool drags(const struct collx_tuned *tuned, unsigned way)
 {
     for (unsigned other = 0; other < COLLX_TUNER_WAYS; other++)
-        if (tuned->row_took[way] / (DRAG + 1) * DRAG > tuned->row_took[other])
+        if (tuned->row_took[way] / (DRAG + 1) * DRAG > tuned->row_took[other] &&
+            tells(tuned, other))
             return true;
     return false;
 }
@@ -262,9 +284,9 @@ static void settle(const struct collx_tuner *tuner, struct collx_tuned *tuned)
 /* All ranks hear of what came before this call.  Returns whether it is tried. */
 static bool goes_on(struct collx_tuner *tuner, struct collx_tuned *tuned)
 {
-    collx_meet(tuner->team, tuner->meeting, tuned->stamp, sizeof tuned->stamp, tuner->name);
+    collx_meet(tuner->team, tuner->meeting, &tuned->told, sizeof tuned->told, tuner->name);
     if (tuned->looks)
-        account(tuned, last_took(tuner, tuned->row));
+        account(tuned, last_took(tuner));
     else
         begin_turns(tuned, tuned->ways);
     if (tuned->turn >= turns(tuned))
@@ -289,18 +311,26 @@ unsigned collx_tuner_begin(struct collx_tuner *tuner, size_t bytes)
     }
     if (__builtin_expect(!tuned->looks && ++tuned->calls < tuned->patience, 1))
         return tuned->way;
-    if (tuned->row && tuned->row < ROW_CALLS)
+    if (tuned->row && tuned->row < ROW_CALLS) {
         tuned->row++;
-    else if (!goes_on(tuner, tuned))
+        tuned->told.between += collx_clock_ns() - tuned->told.end;
+    } else if (!goes_on(tuner, tuned))
         return tuned->way;
     tuner->trying = tuned;
     if (!tuned->row)
-        tuned->stamp[0] = collx_clock_ns();
+        tuned->told.begin = collx_clock_ns();
     return way_of(tuned);
 }
 
 void collx_tuner_end(struct collx_tuner *tuner)
 {
-    if (tuner->trying)
-        tuner->trying->stamp[tuner->trying->row != 1] = collx_clock_ns();
+    struct collx_tuned *tuned = tuner->trying;
+
+    if (!tuned)
+        return;
+    tuned->told.end = collx_clock_ns();
+    if (tuned->row == 1) {
+        tuned->told.begin = tuned->told.end;
+        tuned->told.between = 0;
+    }
 }

@@ -34,6 +34,12 @@ enum {
     COLLX_TUNER_CLASSES = 16,
 };
 
+/* What a rank tells of its last try or row, in ns. */
+struct collx_tuner_told {
+    uint64_t begin, end;
+    uint64_t between; /* of that, from the end of a row's calls to the next one */
+};
+
 /* Sizes of one power of two. */
 struct collx_tuned {
     size_t passed;     /* bytes, as long as that counts */
@@ -50,7 +56,8 @@ struct collx_tuned {
     uint8_t out;   /* bits of ways that were so too often to be tried on, or are none */
     uint64_t took[COLLX_TUNER_WAYS][COLLX_TUNER_TURNS]; /* ns: the best call of each turn */
     uint64_t row_took[COLLX_TUNER_WAYS];                /* ns: the best row of a duel */
-    uint64_t stamp[2]; /* ns: beginning and end of our last try or row */
+    uint64_t row_between[COLLX_TUNER_WAYS];             /* ns of that, which the program had */
+    struct collx_tuner_told told;
 };
 
 struct collx_tuner {
