@@ -200,6 +200,13 @@ static unsigned long long tenths_of_us(uint64_t ns)
     return (ns + 50) / 100;
 }
 
+/* Where the program works for longer between the calls than they could hold it up, what a row takes
+ * tells how much it had to do, which may be another time as long. */
+static bool tells(const struct collx_tuned *tuned, unsigned way)
+{
+    return tuned->row_between[way] <= tuned->row_took[way] / OWN_MOST * (OWN_MOST - 1);
+}
+
 /* For whoever wants to know why. */
 static void explain(const struct collx_tuner *tuner, const struct collx_tuned *tuned)
 {
@@ -215,18 +222,12 @@ static void explain(const struct collx_tuner *tuner, const struct collx_tuned *t
                 (size_t)snprintf(text + length, sizeof text - length, "%s%llu.%llu us %s",
                                  length ? ", " : "", took / 10, took % 10, tuner->way[way].say);
         if (tuned->row_took[way] < UINT64_MAX && length < sizeof text)
-            length += (size_t)snprintf(text + length, sizeof text - length, " (%llu.%llu in a row)",
-                                       row / 10, row % 10);
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       " (%llu.%llu in a row%s)", row / 10, row % 10,
+                                       tells(tuned, way) ? "" : ", most of it the program's");
     }
     collx_warn("%s%s of %zu KiB and more on %s: %s", tuner->team->ops->prefix, tuner->name,
                (tuner->least << (tuned - tuner->tuned)) / 1024, tuner->team->name, text);
-}
-
-/* Where the program works for longer between the calls than they could hold it up, what a row takes
- * tells how much it had to do, which may be another time as long. */
-static bool tells(const struct collx_tuned *tuned, unsigned way)
-{
-    return tuned->row_between[way] <= tuned->row_took[way] / OWN_MOST * (OWN_MOST - 1);
 }
 
 /* A program that calls again and again would get on more slowly.  Call by call one that takes all
