@@ -1,9 +1,12 @@
 /* How calls find out which way is the fastest. */
 extern "C" {
+#include "base/options.h"
 #include "tests/tuner_view.h"
 }
 
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace
 {
@@ -97,6 +100,26 @@ TEST_F(Tuner, IsNotMisledByWorkBetweenTheCalls)
     trial.later[1] = 3500;
     trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
     EXPECT_EQ(trial.last, 0u) << "the calls may do that";
+}
+
+TEST_F(Tuner, SaysWhatItHasMeasured)
+{
+    char why[100];
+
+    ASSERT_EQ(collx_option_set("verbose", "2", why, sizeof why), 0) << why;
+    trial.later[1] = 10000;
+    testing::internal::CaptureStderr();
+    trial.run(FIRST + TRIES + DUEL + 1, 1000, 900, 1100);
+    const std::string said = testing::internal::GetCapturedStderr();
+    collx_option_unset(COLLX_OPTION_VERBOSE);
+    EXPECT_NE(
+        said.find("Test of 1024 KiB and more on a test: 1.0 us one, 0.9 us two, 1.1 us three\n"),
+        said.npos)
+        << said;
+    EXPECT_NE(said.find(": 1.0 us one (2.0 in a row), "
+                        "0.9 us two (10.9 in a row, most of it the program's)\n"),
+              said.npos)
+        << said;
 }
 
 TEST_F(Tuner, IsNotMisledByARowThatWasDisturbed)

@@ -14,6 +14,7 @@ static uint64_t told_clock_ns(void)
 #define collx_tuner_end told_tuner_end
 #include "algorithms/within/tuner.c" // NOLINT(bugprone-suspicious-include)
 
+static const struct collx_lender_ops ops = {.prefix = ""};
 static struct collx_flag lines[2];
 static struct collx_team team;
 static struct collx_meeting meeting;
@@ -28,7 +29,7 @@ void tuner_start(unsigned allowed)
     };
 
     memset(lines, 0, sizeof lines);
-    team = (struct collx_team){.size = 1, .name = "a test"};
+    team = (struct collx_team){.size = 1, .name = "a test", .ops = &ops};
     collx_meeting_init(&meeting, lines);
     collx_tuner_init(&tuner, &team, &meeting, TUNER_SHORT, ways, "Test");
     if (allowed)
