@@ -278,14 +278,21 @@ std::string pass_round(Rank &self, size_t bytes, int call)
     return "";
 }
 
-TEST(BetweenData, NumbersOfChunksWrapAround)
+collx_algorithm only_streams()
 {
-    const collx_param params[] = {COLLX_OVER_PARAM, {}};
+    static const collx_param params[] = {COLLX_OVER_PARAM, {}};
     collx_algorithm alone = {};
+
     alone.params = params;
     alone.attach = streams_attach;
     alone.connect = streams_connect;
     alone.detach = streams_detach;
+    return alone;
+}
+
+TEST(BetweenData, NumbersOfChunksWrapAround)
+{
+    const collx_algorithm alone = only_streams();
     for (uint32_t number : {0u, 0u - 30, (1u << 28) - 30, (1u << 31) - 30})
         for (const Way &way : {Way{"shm", COLLX_OVER_SHM, {}}, Way{"lent", COLLX_OVER_RMA, {}},
                                sisci("sisci", 30)}) {
@@ -305,6 +312,49 @@ TEST(BetweenData, NumbersOfChunksWrapAround)
                 << way.name << " from " << number;
             EXPECT_EQ(folder.files(), std::vector<std::string>());
         }
+}
+
+/* Lines that short chunks do not reach, too, have to have numbers of the last 2^31. */
+std::string see_recent(Rank &self, uint32_t least)
+{
+    const collx_seg_streams &streams = static_cast<Streams *>(self.slot.state)->crossroads.streams;
+    const size_t area = 2 + 4 * streams.lines;
+
+    for (int node = 0; node < self.team.size; node++)
+        for (size_t line = 2; line < area && node != self.team.rank; line++) {
+            uint32_t number;
+            memcpy(&number,
+                   static_cast<const char *>(streams.links->local) +
+                       collx_seg_flag(static_cast<size_t>(node) * area + line, streams.line),
+                   sizeof number);
+            if (number < least)
+                return "line " + std::to_string(line) + " of " + std::to_string(area) +
+                       " has number " + std::to_string(number);
+        }
+    return "";
+}
+
+TEST(BetweenData, WritesWholeSlotsOnceInAWhile)
+{
+    const collx_algorithm alone = only_streams();
+    const uint32_t whole = 13u << 28;
+
+    first_number = whole - 10;
+    for (const Way &way :
+         {Way{"shm", COLLX_OVER_SHM, {}}, Way{"lent", COLLX_OVER_RMA, {}}, sisci("sisci", 30)}) {
+        Folder folder;
+        Environment environment(way.in(folder));
+        collx_args args = {{way.over}};
+        EXPECT_EQ("", run_team(&alone, 3, Ranks::processes, true,
+                               [](Rank &self) {
+                                   std::string wrong;
+                                   for (int call = 0; call < 40 && wrong.empty(); call++)
+                                       wrong = pass_round(self, 8, call);
+                                   return wrong.empty() ? see_recent(self, whole) : wrong;
+                               },
+                               &args, nullptr, {0, 1, 2}))
+            << way.name;
+    }
 }
 
 TEST(BetweenData, ADeadNodeIsAnError)
