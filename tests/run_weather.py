@@ -740,6 +740,7 @@ main([
     ("communicators that are on their way, and a demanded order",
      on_their_way("order: rank\n    use: [shm, pmpi]", "shm")),
     ("what a program has hung on communicators", simple("attributes")),
+    ("what a program has in errno", simple("keeps-errno", env={"COLLX_AT_ONCE": "on"})),
     ("an INTEGER of 8 bytes", with_library("wide-integers")),
     ("an MPI library of another release", with_library("another-release")),
     ("a communicator whose ranks are threads", threads_as_ranks),

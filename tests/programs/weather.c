@@ -7,6 +7,7 @@
 #include "tests/programs/past.h"
 #include "tests/programs/set_up.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
@@ -498,6 +499,34 @@ static void attributes(void)
     CHECK(deletions == 2);
 }
 
+/* What a program has in errno is its own, whatever calls of the system a collective makes. */
+static void keeps_errno(void)
+{
+    enum { BYTES = 1 << 20, OWN = EXDEV };
+    char *data = calloc(BYTES, 1);
+
+    CHECK(data);
+    start();
+    for (int of = 0; of < 3; of++) {
+        MPI_Comm comm;
+        CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int i = 0; i < 100; i++) {
+            int one = 1, sum = 0;
+            /* Those who wait for long also yield, and sleep. */
+            if (i % 50 == 40 && rank == of)
+                usleep(50000);
+            errno = OWN;
+            CHECK(!MPI_Barrier(comm) && errno == OWN);
+            CHECK(!MPI_Bcast(data, i % 10 ? i : BYTES, MPI_CHAR, i % size, comm) && errno == OWN);
+            CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) && errno == OWN);
+            CHECK(sum == size);
+        }
+        CHECK(!MPI_Comm_free(&comm));
+    }
+    free(data);
+    finish();
+}
+
 static const struct weather weather_calls[] = {
     {"no-calls", no_calls},
     {"plain", plain},
@@ -513,6 +542,7 @@ static const struct weather weather_calls[] = {
     {"some-on-their-way", some_on_their_way},
     {"own-copy-on-its-way", own_copy_on_its_way},
     {"attributes", attributes},
+    {"keeps-errno", keeps_errno},
     {"inexact", inexact},
     {"late-elsewhere", late_elsewhere},
     {"nobody-reads", nobody_reads},
