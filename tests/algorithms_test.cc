@@ -1,5 +1,6 @@
 /* Every registered algorithm, without MPI: right results for 1 to 9 ranks, with ranks that are
  * late, as processes and as threads, with and without a CPU for each. */
+#include "tests/cleared_view.h"
 #include "tests/late.h"
 #include "tests/machines.h"
 #include "tests/team.h"
@@ -500,6 +501,15 @@ TEST(Team, GoesOnWhileItFindsOutWhatIsFastest)
                               },
                               &args))
                 << size << " ranks";
+}
+
+/* What one that has been freed left there would be taken for what ranks say of themselves.  That
+ * shows in nothing but in what is chosen. */
+TEST(UsedMemory, TellsNothingOfOtherCommunicators)
+{
+    for (collx_kind kind : {COLLX_BCAST, COLLX_ALLREDUCE})
+        for (int ranks : {2, 3, 4, 9})
+            EXPECT_EQ(0, cleared_view_left(kind, ranks)) << collx_kind_name(kind) << ", " << ranks;
 }
 
 /* What a new algorithm does not take goes another way, and the calls that follow are tried. */
