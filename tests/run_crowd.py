@@ -24,14 +24,15 @@ os.environ.update(OMPI_MCA_hwloc_base_binding_policy="none",
                   PRTE_MCA_hwloc_default_binding_policy="none")
 
 
-def job(ranks, reason, how="at once", wrap=(), env=None):
+def job(ranks, reason, how="at once", wrap=(), env=None, comm="MPI_COMM_WORLD: ",
+        program=program):
     """Runs the program, which has to give `reason` for the way in which it waits."""
     command = mpi.command(ranks, [program], {"LD_PRELOAD": build / "libcollx.so",
                                              "COLLX_VERBOSE": 2, **(env or {})})
     result = run([*wrap, *command]).expect()
     check("good" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
-    said = [line for line in result.err.splitlines() if "waiting on MPI_COMM_WORLD: " in line]
-    check(len(said) == 1, f"{len(said)} lines say how MPI_COMM_WORLD waits\n{result.err}")
+    said = [line for line in result.err.splitlines() if f"waiting on {comm}" in line]
+    check(len(said) == 1, f"{len(said)} lines say how {comm} waits\n{result.err}")
     # Below a MiB other ways than through the segment are not even tried in a crowd.
     check(not re.search(r" of \d+ KiB and more", result.err), result.err)
     check(reason in said[0] and said[0].endswith(f": who waits yields {how}"), said[0])
@@ -58,6 +59,26 @@ def half_a_cpu(_):
         job(2, ", and a cgroup gives 2 of them the time of 0.5", wrap=enter)
 
 
+def short_for_job(folder):
+    """Two ranks have a CPU each, but one more of the job lives on the same time."""
+    if len(cpus) < 2:
+        raise Skip("there are not 2 CPUs here")
+    # Not bound to one each they would be many ranks on few CPUs, whatever the time.
+    bound = folder / "bound"
+    bound.write_text(f"""#!/bin/sh
+case ${{PMIX_RANK:-$PMI_RANK}} in
+0) cpu={cpus[0]} ;;
+*) cpu={cpus[1]} ;;
+esac
+exec taskset -c $cpu {program} pairs
+""")
+    bound.chmod(0o755)
+    with cgroup("cpu", {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": 250000},
+                {"cpu.max": "250000 100000"}) as enter:
+        job(3, "2 ranks on 2 CPUs, with others beside them", wrap=enter, program=bound,
+            comm="a communicator of 2 ranks [ranks 0, 2 of MPI_COMM_WORLD]: ")
+
+
 main([
     ("twice as many ranks as CPUs", on_cpus(2, 4, "at once to ranks on its CPU")),
     ("four times as many ranks as CPUs", on_cpus(2, 8, "at once to ranks on its CPU")),
@@ -66,4 +87,5 @@ main([
     ("ranks that spin all the same", spinning(1, 2)),
     ("and two for each CPU", spinning(2, 4)),
     ("a quota of half a CPU", half_a_cpu),
+    ("a quota that is too small for the job, though not for some of its ranks", short_for_job),
 ])

@@ -2,7 +2,7 @@
  * work in between that takes unequal time, with large messages under way, and with a rank that is
  * stopped again and again.
  *
- * usage: crowd
+ * usage: crowd [pairs]; with that two of three ranks collect, which have a CPU each.
  */
 #include "tests/programs/check.h"
 #include "tests/programs/set_up.h"
@@ -133,16 +133,24 @@ static void with_stopped_rank(const MPI_Comm *comms, uint32_t *seed)
     }
 }
 
-int main(int argc, char **argv)
+static void among_pairs(void)
+{
+    MPI_Comm pair;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &pair);
+    use_until_set_up(pair);
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        collect(pair, 8, i);
+    MPI_Comm_free(&pair);
+}
+
+static void among_all(void)
 {
     char *message = malloc(MESSAGE);
     MPI_Comm comms[COMMS] = {MPI_COMM_WORLD};
     uint32_t seed = 1;
 
     CHECK(message);
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[3]);
@@ -161,10 +169,21 @@ int main(int argc, char **argv)
     with_stopped_rank(comms, &seed);
     for (int c = 1; c < COMMS; c++)
         MPI_Comm_free(&comms[c]);
+    free(message);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1)
+        among_pairs();
+    else
+        among_all();
     if (rank == 0)
         printf("good\n");
     fflush(stdout);
     MPI_Finalize();
-    free(message);
     return 0;
 }
