@@ -366,18 +366,20 @@ TEST(BetweenData, ADeadNodeIsAnError)
     });
 }
 
-/* A root need not wait until its leader has passed on what it gave, four pieces at most. */
+/* A root need not wait until its leader has passed on what it gave, four pieces at most.  What has
+ * to be packed goes the same way. */
 TEST(BetweenData, ADeadNodeIsAnErrorOfTheRootToo)
 {
     for (int root : {0, 1})
         for (size_t bytes : {8u, 100000u})
-            expect_dead_node_is_error(
-                {"nx", &collx_bcast_nx, {}},
-                [root, bytes](Rank &self) {
-                    std::vector<unsigned char> data(bytes, 7);
-                    return self.bcast(data.data(), bytes, root);
-                },
-                5);
+            for (bool contiguous : {true, false})
+                expect_dead_node_is_error(
+                    {"nx", &collx_bcast_nx, {}},
+                    [=](Rank &self) {
+                        std::vector<unsigned char> data(bytes, 7);
+                        return self.bcast(data.data(), bytes, root, contiguous);
+                    },
+                    5);
 }
 
 /* Every node is the child of its parent alone, and its parent comes before it. */
