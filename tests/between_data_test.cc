@@ -218,6 +218,12 @@ int streams_attach(collx_team *team, const collx_args *args, void *, collx_slot 
                                           2 * team->size);
 }
 
+/* Each node has an area to write to, of two lines and four slots: where that of `node` begins. */
+size_t area_of(int node, const collx_seg_streams &streams)
+{
+    return static_cast<size_t>(node) * (2 + 4 * streams.lines);
+}
+
 int streams_connect(collx_team *team, collx_slot *slot, char *why, size_t size)
 {
     collx_crossroads &crossroads = static_cast<Streams *>(slot->state)->crossroads;
@@ -239,7 +245,7 @@ int streams_connect(collx_team *team, collx_slot *slot, char *why, size_t size)
         set(i, first_number);
     /* Farewells, the second line of each area, are not numbers. */
     for (int node = 0; node < links.nodes; node++)
-        set(static_cast<size_t>(node) * (2 + 4 * streams.lines) + 1, 0);
+        set(area_of(node, streams) + 1, 0);
     return team->ops->gather(team->ctx, &team->rank, all.data(), sizeof(int));
 }
 
@@ -278,7 +284,8 @@ std::string pass_round(Rank &self, size_t bytes, int call)
     return "";
 }
 
-collx_algorithm only_streams()
+/* Three nodes with numbers that begin with `first`, by each driver. */
+void expect_streams(uint32_t first, const std::function<std::string(Rank &)> &body)
 {
     static const collx_param params[] = {COLLX_OVER_PARAM, {}};
     collx_algorithm alone = {};
@@ -287,74 +294,60 @@ collx_algorithm only_streams()
     alone.attach = streams_attach;
     alone.connect = streams_connect;
     alone.detach = streams_detach;
-    return alone;
+    first_number = first;
+    for (const Way &way :
+         {Way{"shm", COLLX_OVER_SHM, {}}, Way{"lent", COLLX_OVER_RMA, {}}, sisci("sisci", 30)}) {
+        Folder folder;
+        Environment environment(way.in(folder));
+        collx_args args = {{way.over}};
+        EXPECT_EQ("", run_team(&alone, 3, Ranks::processes, true, body, &args, nullptr, {0, 1, 2}))
+            << way.name << " from " << first;
+        EXPECT_EQ(folder.files(), std::vector<std::string>());
+    }
 }
 
 TEST(BetweenData, NumbersOfChunksWrapAround)
 {
-    const collx_algorithm alone = only_streams();
     for (uint32_t number : {0u, 0u - 30, (1u << 28) - 30, (1u << 31) - 30})
-        for (const Way &way : {Way{"shm", COLLX_OVER_SHM, {}}, Way{"lent", COLLX_OVER_RMA, {}},
-                               sisci("sisci", 30)}) {
-            Folder folder;
-            Environment environment(way.in(folder));
-            collx_args args = {{way.over}};
-            first_number = number;
-            EXPECT_EQ("", run_team(&alone, 3, Ranks::processes, true,
-                                   [](Rank &self) {
-                                       std::string wrong;
-                                       for (int call = 0; call < 60 && wrong.empty(); call++)
-                                           wrong = pass_round(
-                                               self, call % 5 == 3 ? 20000u : call % 7 * 50u, call);
-                                       return wrong;
-                                   },
-                                   &args, nullptr, {0, 1, 2}))
-                << way.name << " from " << number;
-            EXPECT_EQ(folder.files(), std::vector<std::string>());
-        }
+        expect_streams(number, [](Rank &self) {
+            std::string wrong;
+            for (int call = 0; call < 60 && wrong.empty(); call++)
+                wrong = pass_round(self, call % 5 == 3 ? 20000u : call % 7 * 50u, call);
+            return wrong;
+        });
 }
 
 /* Lines that short chunks do not reach, too, have to have numbers of the last 2^31. */
 std::string see_recent(Rank &self, uint32_t least)
 {
     const collx_seg_streams &streams = static_cast<Streams *>(self.slot.state)->crossroads.streams;
-    const size_t area = 2 + 4 * streams.lines;
 
-    for (int node = 0; node < self.team.size; node++)
-        for (size_t line = 2; line < area && node != self.team.rank; line++) {
+    for (int node = 0; node < self.team.size; node++) {
+        const size_t begin = area_of(node, streams), end = area_of(node + 1, streams);
+        for (size_t line = begin + 2; line < end && node != self.team.rank; line++) {
             uint32_t number;
             memcpy(&number,
                    static_cast<const char *>(streams.links->local) +
-                       collx_seg_flag(static_cast<size_t>(node) * area + line, streams.line),
+                       collx_seg_flag(line, streams.line),
                    sizeof number);
             if (number < least)
-                return "line " + std::to_string(line) + " of " + std::to_string(area) +
-                       " has number " + std::to_string(number);
+                return "line " + std::to_string(line - begin) + " of " +
+                       std::to_string(end - begin) + " has number " + std::to_string(number);
         }
+    }
     return "";
 }
 
 TEST(BetweenData, WritesWholeSlotsOnceInAWhile)
 {
-    const collx_algorithm alone = only_streams();
     const uint32_t whole = 13u << 28;
 
-    first_number = whole - 10;
-    for (const Way &way :
-         {Way{"shm", COLLX_OVER_SHM, {}}, Way{"lent", COLLX_OVER_RMA, {}}, sisci("sisci", 30)}) {
-        Folder folder;
-        Environment environment(way.in(folder));
-        collx_args args = {{way.over}};
-        EXPECT_EQ("", run_team(&alone, 3, Ranks::processes, true,
-                               [](Rank &self) {
-                                   std::string wrong;
-                                   for (int call = 0; call < 40 && wrong.empty(); call++)
-                                       wrong = pass_round(self, 8, call);
-                                   return wrong.empty() ? see_recent(self, whole) : wrong;
-                               },
-                               &args, nullptr, {0, 1, 2}))
-            << way.name;
-    }
+    expect_streams(whole - 10, [](Rank &self) {
+        std::string wrong;
+        for (int call = 0; call < 40 && wrong.empty(); call++)
+            wrong = pass_round(self, 8, call);
+        return wrong.empty() ? see_recent(self, whole) : wrong;
+    });
 }
 
 TEST(BetweenData, ADeadNodeIsAnError)
