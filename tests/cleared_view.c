@@ -1,14 +1,10 @@
 #include "tests/cleared_view.h"
 
 #include "algorithms/allreduce/allreduce.h"
-#include "algorithms/facts.h"
 #include "algorithms/within/long_ways.h"
-#include "hw/place.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { RANKS_MOST = 16 };
 
 static long count_left(const unsigned char *memory, size_t bytes)
 {
@@ -22,19 +18,9 @@ static long count_left(const unsigned char *memory, size_t bytes)
 long cleared_view_left(enum collx_kind kind, int ranks)
 {
     const struct collx_algorithm *shm = collx_algorithm_find(kind, "shm");
-    struct collx_place places[RANKS_MOST] = {0};
-    struct collx_member members[RANKS_MOST] = {0};
-    int counted[RANKS_MOST];
-    struct collx_facts facts = {0};
-    struct collx_args args;
-
-    for (int rank = 0; rank < ranks; rank++)
-        members[rank].rank = rank;
-    collx_facts_init(&facts, members, ranks, counted);
-    facts.places = places;
-    facts.numa_nodes = 1;
-    for (int i = 0; shm->params[i].name; i++)
-        args.value[i] = shm->params[i].initial;
+    const struct collx_args args = {{0}}; /* auto, all of them */
+    const struct collx_facts facts = {
+        .ranks = ranks, .nodes = 1, .node_ranks_min = ranks, .node_ranks_max = ranks};
     const size_t space = shm->space(&facts, &args), ways = collx_long_ways_space(ranks),
                  pipe = collx_allreduce_pipe_space(ranks, facts.numa_nodes);
     unsigned char *memory = malloc(space);
