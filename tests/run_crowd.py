@@ -24,14 +24,14 @@ os.environ.update(OMPI_MCA_hwloc_base_binding_policy="none",
                   PRTE_MCA_hwloc_default_binding_policy="none")
 
 
-def job(ranks, reason, how="at once", wrap=(), env=None, comm="MPI_COMM_WORLD: ",
+def job(ranks, reason, how="at once", wrap=(), env=None, comm="MPI_COMM_WORLD",
         program=program):
     """Runs the program, which has to give `reason` for the way in which it waits."""
     command = mpi.command(ranks, [program], {"LD_PRELOAD": build / "libcollx.so",
                                              "COLLX_VERBOSE": 2, **(env or {})})
     result = run([*wrap, *command]).expect()
     check("good" in result.out, f"the program did not reach its end\n{result.out}{result.err}")
-    said = [line for line in result.err.splitlines() if f"waiting on {comm}" in line]
+    said = [line for line in result.err.splitlines() if f"waiting on {comm}: " in line]
     check(len(said) == 1, f"{len(said)} lines say how {comm} waits\n{result.err}")
     # Below a MiB other ways than through the segment are not even tried in a crowd.
     check(not re.search(r" of \d+ KiB and more", result.err), result.err)
@@ -76,7 +76,7 @@ exec taskset -c $cpu {program} pairs
     with cgroup("cpu", {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": 250000},
                 {"cpu.max": "250000 100000"}) as enter:
         job(3, "2 ranks on 2 CPUs, with others beside them", wrap=enter, program=bound,
-            comm="a communicator of 2 ranks [ranks 0, 2 of MPI_COMM_WORLD]: ")
+            comm="a communicator of 2 ranks [ranks 0, 2 of MPI_COMM_WORLD]")
 
 
 main([
