@@ -14,6 +14,9 @@ atomic_bool collx_gpu_possible;
 /* Of CUDA's CUmemorytype; the attribute's number is the same in HIP. */
 enum { MEMORY_TYPE = 2, CUDA_HOST = 1 };
 
+/* MPICH's MPIX_GPU_SUPPORT_CUDA. */
+enum { GPU_CUDA = 0 };
+
 /* cuPointerGetAttribute, hipPointerGetAttribute: not 0 for memory that is not the driver's. */
 typedef int ask_fn(void *value, int attribute, uintptr_t address);
 
@@ -146,6 +149,19 @@ static bool says_so(const char *function)
     return query && query() == 1;
 }
 
+/* Of MPICH 3.4, and what is made from it, MPIX_Query_cuda_support ends the program, unless it has
+ * been compiled without assertions.  It has this one as well, as all later ones do. */
+static bool takes_cuda(void)
+{
+    int (*query)(int gpu, int *takes) =
+        (int (*)(int, int *))dlsym(collx_door.mpi, "MPIX_GPU_query_support");
+    int takes = 0;
+
+    if (!query)
+        return says_so("MPIX_Query_cuda_support");
+    return query(GPU_CUDA, &takes) == MPI_SUCCESS && takes;
+}
+
 /* Cray's library, Intel's, where 2 is more than 1, and MVAPICH of before such functions. */
 static bool is_told(const char *variable)
 {
@@ -156,7 +172,7 @@ static bool is_told(const char *variable)
 
 static bool library_takes_them(void)
 {
-    return says_so("MPIX_Query_cuda_support") || says_so("MPIX_Query_rocm_support") ||
+    return takes_cuda() || says_so("MPIX_Query_rocm_support") ||
            says_so("MPIX_Query_hip_support") || says_so("MPIX_Query_ze_support") ||
            is_told("MPICH_GPU_SUPPORT_ENABLED") || is_told("I_MPI_OFFLOAD") ||
            is_told("MV2_USE_CUDA") || is_told("MV2_USE_ROCM");

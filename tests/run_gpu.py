@@ -63,7 +63,10 @@ def not_this_library(options):
     return case
 
 
-takes_ze = f"{build / 'libcollx.so'} {programs / f'libmpi.so.takes-ze-{mpi_name}'}"
+def with_stand_in(what):
+    return {"LD_PRELOAD": f"{build / 'libcollx.so'} {programs / f'libmpi.so.{what}-{mpi_name}'}"}
+
+
 main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 3)
       for use in ("shm", "shm(single_copy=always)")]
      + [(f"{mpi_name}: between nodes, {use}", works(4, use, {"COLLX_NODE_SIZE": "2"})) for use in ("nx", "hsb")]
@@ -74,4 +77,5 @@ main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 
         (f"{mpi_name}: Level Zero", works(2, driver=ZE))]
      + [(f"{mpi_name}: auto, Intel's with {driver}",
          works(2, options={"I_MPI_OFFLOAD": "2"}, gpu="auto", driver=driver)) for driver in (CUDA, ZE)]
-     + [(f"{mpi_name}: auto, one for Level Zero", works(2, options={"LD_PRELOAD": takes_ze}, gpu="auto", driver=ZE))])
+     + [(f"{mpi_name}: auto, one for {what}", works(2, options=with_stand_in(library), gpu="auto", driver=driver))
+        for what, library, driver in (("Level Zero", "takes-ze", ZE), ("CUDA, as MPICH 3.4 is", "cuda-by-number", CUDA))])
