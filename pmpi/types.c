@@ -243,14 +243,15 @@ void collx_types_init(void)
 
 /* Whether MPI accepts a datatype for communication, asked in a way that only returns an error: on a
  * communicator of our own.  Open MPI looks at it in a Bcast of nothing (its MPI_Pack_size crashes
- * on a type that is not committed), MPICH does not, but does in MPI_Pack_size. */
+ * on a type that is not committed), MPICH does not, but does in MPI_Pack_size: of nothing too,
+ * which is asked for since before 4.0 it aborts where the bytes are more than an int can say. */
 static bool usable(MPI_Datatype datatype)
 {
 #ifdef OPEN_MPI
     return !pmpi.Bcast(NULL, 0, datatype, 0, collx_self());
 #else
     int unused;
-    return !pmpi.Pack_size(1, datatype, collx_self(), &unused);
+    return !pmpi.Pack_size(0, datatype, collx_self(), &unused);
 #endif
 }
 
