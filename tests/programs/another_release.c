@@ -10,6 +10,8 @@
 
 #ifdef MPIX_C_FLOAT16
 #define UNKNOWN MPIX_C_FLOAT16
+#elif defined(MPICH) /* before 3.4 */
+#define UNKNOWN MPI_CXX_BOOL
 #else
 #define UNKNOWN MPI_LOGICAL2
 #endif
