@@ -1,7 +1,7 @@
 /* Conformance tests: does a collective do what MPI says, whichever way it goes?
  *
  * Run by run.py under LD_PRELOAD=libcollx.so with a policy that forces one algorithm:
- *     conformance [--quick] [--in-part] [--library PART] [--limit SECONDS] AREA…
+ *     conformance [--quick] [--in-part] [--ranks N] [--library PART] [--limit SECONDS] AREA…
  * prints a line "area NAME cases N failures N seconds N" for each area, and failures to stderr.
  */
 #include "conformance.h"
@@ -45,9 +45,22 @@ static void check_door(const char *library)
     }
 }
 
+/* Nor would it if every process was a job of its own, as under the launcher of another MPI library.
+ */
+static void check_ranks(int ranks)
+{
+    int size;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size == ranks)
+        return;
+    fprintf(stderr, "conformance: these are %d ranks, not %d\n", size, ranks);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
 int main(int argc, char **argv)
 {
-    int failures = 0, limit = 60, wanted = MPI_THREAD_SINGLE, provided, i = 1;
+    int failures = 0, limit = 60, ranks = 0, wanted = MPI_THREAD_SINGLE, provided, i = 1;
     const char *library = "";
 
     for (; i < argc && argv[i][0] == '-'; i++)
@@ -60,6 +73,8 @@ int main(int argc, char **argv)
             cf_routed = true;
         } else if (strcmp(argv[i], "--limit") == 0 && i + 1 < argc) {
             limit = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc) {
+            ranks = atoi(argv[++i]);
         } else {
             fprintf(stderr, "conformance: unknown argument '%s'\n", argv[i]);
             return 2;
@@ -74,6 +89,8 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     check_door(library);
+    if (ranks)
+        check_ranks(ranks);
     cf_harness_init();
     cf_types_init();
     cf_values_init();

@@ -147,7 +147,7 @@ class Runner:
                        if not name.startswith("COLLX_") and name != "LD_PRELOAD"}
         # Where all there is to work as is root, as in a container.
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        arguments = ["--limit", str(AREA_SECONDS)] + ["--in-part"] * sampled
+        arguments = ["--ranks", str(self.ranks), "--limit", str(AREA_SECONDS)] + ["--in-part"] * sampled
         variables = {}
         if algorithm:
             path = self.folder / "policy.yaml"
