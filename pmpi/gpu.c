@@ -162,7 +162,8 @@ static bool takes_cuda(void)
     return query(GPU_CUDA, &takes) == MPI_SUCCESS && takes;
 }
 
-/* Cray's library, Intel's, where 2 is more than 1, and MVAPICH of before such functions. */
+/* Cray's library, Intel's, where 2 is more than 1, and MVAPICH: of before such functions, and later
+ * ones, whose own MPIX_Query_cuda_support is not asked where MPICH's other one is. */
 static bool is_told(const char *variable)
 {
     const char *value = getenv(variable);
@@ -172,10 +173,18 @@ static bool is_told(const char *variable)
 
 static bool library_takes_them(void)
 {
+    static const char *const told[] = {"MPICH_GPU_SUPPORT_ENABLED",
+                                       "I_MPI_OFFLOAD",
+                                       "MV2_USE_CUDA",
+                                       "MV2_USE_ROCM",
+                                       "MVP_USE_CUDA",
+                                       "MVP_ENABLE_GPU"};
+
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (is_told(told[i]))
+            return true;
     return takes_cuda() || says_so("MPIX_Query_rocm_support") ||
-           says_so("MPIX_Query_hip_support") || says_so("MPIX_Query_ze_support") ||
-           is_told("MPICH_GPU_SUPPORT_ENABLED") || is_told("I_MPI_OFFLOAD") ||
-           is_told("MV2_USE_CUDA") || is_told("MV2_USE_ROCM");
+           says_so("MPIX_Query_hip_support") || says_so("MPIX_Query_ze_support");
 }
 
 void collx_gpu_init(void)

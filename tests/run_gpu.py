@@ -75,7 +75,8 @@ main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 
      + [(f"{mpi_name}: auto", not_this_library({})),
         (f"{mpi_name}: auto, Intel's for none", not_this_library({"I_MPI_OFFLOAD": "0"})),
         (f"{mpi_name}: Level Zero", works(2, driver=ZE))]
-     + [(f"{mpi_name}: auto, Intel's with {driver}",
-         works(2, options={"I_MPI_OFFLOAD": "2"}, gpu="auto", driver=driver)) for driver in (CUDA, ZE)]
+     + [(f"{mpi_name}: auto, {whose} with {driver}", works(2, options=options, gpu="auto", driver=driver))
+        for whose, options, driver in (("Intel's", {"I_MPI_OFFLOAD": "2"}, CUDA), ("Intel's", {"I_MPI_OFFLOAD": "2"}, ZE),
+                                       ("MVAPICH's", {"MVP_ENABLE_GPU": "1"}, CUDA))]
      + [(f"{mpi_name}: auto, one for {what}", works(2, options=with_stand_in(library), gpu="auto", driver=driver))
         for what, library, driver in (("Level Zero", "takes-ze", ZE), ("CUDA, as MPICH 3.4 is", "cuda-by-number", CUDA))])
