@@ -4,13 +4,9 @@
 Buffers in the memory of a GPU, by libraries that stand in for CUDA's driver, HIP's, and Level Zero's:
 only the MPI library touches them, whichever ranks have theirs there."""
 
-import sys
-from pathlib import Path
+from job import Skip, check, main
+from weather import build, in_front, mpi, mpi_name
 
-from job import Mpi, Skip, check, main
-
-build, mpi_name, launcher = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-mpi = Mpi(mpi_name, launcher)
 programs = build / "tests" / "programs"
 # What goes past collx would need an MPI library for GPUs.  hsb has no way for long vectors.
 POLICY = """version: 1
@@ -63,10 +59,6 @@ def not_this_library(options):
     return case
 
 
-def with_stand_in(what):
-    return {"LD_PRELOAD": f"{build / 'libcollx.so'} {programs / f'libmpi.so.{what}-{mpi_name}'}"}
-
-
 main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 3)
       for use in ("shm", "shm(single_copy=always)")]
      + [(f"{mpi_name}: between nodes, {use}", works(4, use, {"COLLX_NODE_SIZE": "2"})) for use in ("nx", "hsb")]
@@ -76,7 +68,10 @@ main([(f"{mpi_name}: {ranks} ranks, {use}", works(ranks, use)) for ranks in (2, 
         (f"{mpi_name}: auto, Intel's for none", not_this_library({"I_MPI_OFFLOAD": "0"})),
         (f"{mpi_name}: Level Zero", works(2, driver=ZE))]
      + [(f"{mpi_name}: auto, {whose} with {driver}", works(2, options=options, gpu="auto", driver=driver))
-        for whose, options, driver in (("Intel's", {"I_MPI_OFFLOAD": "2"}, CUDA), ("Intel's", {"I_MPI_OFFLOAD": "2"}, ZE),
+        for whose, options, driver in (("Intel's", {"I_MPI_OFFLOAD": "2"}, CUDA),
+                                       ("Intel's", {"I_MPI_OFFLOAD": "2"}, ZE),
                                        ("MVAPICH's", {"MVP_ENABLE_GPU": "1"}, CUDA))]
-     + [(f"{mpi_name}: auto, one for {what}", works(2, options=with_stand_in(library), gpu="auto", driver=driver))
-        for what, library, driver in (("Level Zero", "takes-ze", ZE), ("CUDA, as MPICH 3.4 is", "cuda-by-number", CUDA))])
+     + [(f"{mpi_name}: auto, one for {what}",
+         works(2, options={"LD_PRELOAD": in_front(library)}, gpu="auto", driver=driver))
+        for what, library, driver in (("Level Zero", "takes-ze", ZE),
+                                      ("CUDA, as MPICH 3.4 is", "cuda-by-number", CUDA))])

@@ -2,8 +2,7 @@
 without it, and collx says once what happened.  The programs are the cases of
 tests/programs/weather.c.
 
-Not a test itself: run_inputs.py, run_strangers.py and run_weather.py use it, which are given
-BUILD MPI LAUNCHER."""
+Not a test itself: run_weather.py uses it, and others that are given BUILD MPI LAUNCHER."""
 
 import os
 import shutil
