@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <vector>
 
+// Defined below, in assembly.  Not in the namespace without a name, whose own the compiler may call
+// anything.
+extern "C" const char lies_behind[];
+
 namespace
 {
 
@@ -114,7 +118,6 @@ asm(".pushsection .text\n"
     "lies_behind: .fill 16, 1, 0\n"
     ".size lies_behind, 16\n"
     ".popsection");
-extern "C" const char lies_behind[];
 
 TEST(Report, ACallIsBeforeWhereItReturns)
 {
