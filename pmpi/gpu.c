@@ -14,9 +14,6 @@ atomic_bool collx_gpu_possible;
 /* Of CUDA's CUmemorytype; the attribute's number is the same in HIP. */
 enum { MEMORY_TYPE = 2, CUDA_HOST = 1 };
 
-/* MPICH's MPIX_GPU_SUPPORT_CUDA. */
-enum { GPU_CUDA = 0 };
-
 /* cuPointerGetAttribute, hipPointerGetAttribute: not 0 for memory that is not the driver's. */
 typedef int ask_fn(void *value, int attribute, uintptr_t address);
 
@@ -153,37 +150,38 @@ static bool says_so(const char *function)
  * been compiled without assertions.  It has this one as well, as all later ones do. */
 static bool takes_cuda(void)
 {
+    enum { CUDA = 0 }; /* MPICH's MPIX_GPU_SUPPORT_CUDA */
     int (*query)(int gpu, int *takes) =
         (int (*)(int, int *))dlsym(collx_door.mpi, "MPIX_GPU_query_support");
     int takes = 0;
 
     if (!query)
         return says_so("MPIX_Query_cuda_support");
-    return query(GPU_CUDA, &takes) == MPI_SUCCESS && takes;
+    return query(CUDA, &takes) == MPI_SUCCESS && takes;
 }
 
-/* Cray's library, Intel's, where 2 is more than 1, and MVAPICH: of before such functions, and later
- * ones, whose own MPIX_Query_cuda_support is not asked where MPICH's other one is. */
-static bool is_told(const char *variable)
+/* Cray's library is told, Intel's, where 2 is more than 1, MVAPICH 2 of before such functions, and
+ * MVAPICH 3: its own MPIX_Query_cuda_support is not asked, as it has MPICH's other one, too. */
+static bool is_told(void)
 {
-    const char *value = getenv(variable);
+    static const char *const variables[] = {"MPICH_GPU_SUPPORT_ENABLED",
+                                            "I_MPI_OFFLOAD",
+                                            "MV2_USE_CUDA",
+                                            "MV2_USE_ROCM",
+                                            "MVP_USE_CUDA",
+                                            "MVP_ENABLE_GPU"};
 
-    return value && atoi(value) > 0;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && atoi(value) > 0)
+            return true;
+    }
+    return false;
 }
 
 static bool library_takes_them(void)
 {
-    static const char *const told[] = {"MPICH_GPU_SUPPORT_ENABLED",
-                                       "I_MPI_OFFLOAD",
-                                       "MV2_USE_CUDA",
-                                       "MV2_USE_ROCM",
-                                       "MVP_USE_CUDA",
-                                       "MVP_ENABLE_GPU"};
-
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        if (is_told(told[i]))
-            return true;
-    return takes_cuda() || says_so("MPIX_Query_rocm_support") ||
+    return is_told() || takes_cuda() || says_so("MPIX_Query_rocm_support") ||
            says_so("MPIX_Query_hip_support") || says_so("MPIX_Query_ze_support");
 }
 
