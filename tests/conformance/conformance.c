@@ -45,7 +45,7 @@ static void check_door(const char *library)
     }
 }
 
-/* Nor would it if every process was a job of its own, as under the launcher of another MPI library.
+/* So it would if every process was a job of its own, as under the launcher of another MPI library.
  */
 static void check_ranks(int ranks)
 {
