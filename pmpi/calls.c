@@ -1,5 +1,6 @@
 #include "pmpi/calls.h"
 
+#include "pmpi/signatures.h"
 #include "pmpi/trace.h"
 
 /* --- the entries: describe the call, find the communicator, go ------------------------------- */
@@ -38,16 +39,10 @@ static inline int dispatch(enum collx_kind kind, struct collx_call *call)
     call.op = (uintptr_t)op, call.comm = (uintptr_t)comm, call.large = is_large
 
 ROUTED(Barrier, COLLX_BARRIER, (MPI_Comm comm), BARRIER())
-ROUTED(Bcast, COLLX_BCAST, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
-       BCAST(false))
-ROUTED(Bcast_c, COLLX_BCAST,
-       (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm), BCAST(true))
-ROUTED(Allreduce, COLLX_ALLREDUCE,
-       (const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-       ALLREDUCE(false))
-ROUTED(Allreduce_c, COLLX_ALLREDUCE,
-       (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
-        MPI_Comm comm),
+ROUTED(Bcast, COLLX_BCAST, (COLLX_PARAMETERS_BCAST(int, int)), BCAST(false))
+ROUTED(Bcast_c, COLLX_BCAST, (COLLX_PARAMETERS_BCAST(MPI_Count, MPI_Aint)), BCAST(true))
+ROUTED(Allreduce, COLLX_ALLREDUCE, (COLLX_PARAMETERS_ALLREDUCE(int, int)), ALLREDUCE(false))
+ROUTED(Allreduce_c, COLLX_ALLREDUCE, (COLLX_PARAMETERS_ALLREDUCE(MPI_Count, MPI_Aint)),
        ALLREDUCE(true))
 
 void collx_calls_install(bool traced)

@@ -1,12 +1,13 @@
 /* Entries that record the collectives that collx does not route: all but three, in all forms.
  *
- * Each is made from one line of COLLECTIVES below: its parameters, and what of them the trace
+ * Each is made from one line of COLLECTIVES below, which says what of its parameters the trace
  * wants. `bytes` is what this rank contributes, or where it contributes nothing, what it receives.
  */
 #include "pmpi/trace.h"
 
 #include "base/clock.h"
 #include "pmpi/calls.h"
+#include "pmpi/signatures.h"
 #include "pmpi/types.h"
 
 /* --- bytes ----------------------------------------------------------------------------------- */
@@ -114,65 +115,35 @@ static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datat
 /* The part of one of several counts that is this rank's own. */
 #define OWN(counts) ((counts) ? (counts)[own_rank(comm)] : 0)
 
-/* --- parameters; N is the type of counts, D of displacements ---------------------------------- */
+/* --- what is recorded of each ----------------------------------------------------------------- */
 
 /* clang-format off */
-#define P_BARRIER(N, D) MPI_Comm comm
-#define A_BARRIER comm
-#define P_BCAST(N, D) void *buffer, N count, MPI_Datatype type, int root, MPI_Comm comm
-#define A_BCAST buffer, count, type, root, comm
-#define P_REDUCE_ALL(N, D) const void *sendbuf, void *recvbuf, N count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_REDUCE_ALL sendbuf, recvbuf, count, type, op, comm
-#define P_REDUCE(N, D) const void *sendbuf, void *recvbuf, N count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
-#define A_REDUCE sendbuf, recvbuf, count, type, op, root, comm
-#define P_ROOTED(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm
-#define A_ROOTED sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
-#define P_GATHERV(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm
-#define A_GATHERV sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm
-#define P_SCATTERV(N, D) const void *sendbuf, const N *sendcounts, const D *displs, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm
-#define A_SCATTERV sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm
-#define P_ALL(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, N recvcount, MPI_Datatype recvtype, MPI_Comm comm
-#define A_ALL sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm
-#define P_ALLGATHERV(N, D) const void *sendbuf, N sendcount, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *displs, MPI_Datatype recvtype, MPI_Comm comm
-#define A_ALLGATHERV sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm
-#define P_ALLTOALLV(N, D) const void *sendbuf, const N *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recvbuf, const N *recvcounts, const D *rdispls, MPI_Datatype recvtype, MPI_Comm comm
-#define A_ALLTOALLV sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm
-#define P_ALLTOALLW(N, D) const void *sendbuf, const N *sendcounts, const D *sdispls, const MPI_Datatype *sendtypes, void *recvbuf, const N *recvcounts, const D *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm
-#define A_ALLTOALLW sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm
-#define P_REDUCE_SCATTER(N, D) const void *sendbuf, void *recvbuf, const N *recvcounts, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_REDUCE_SCATTER sendbuf, recvbuf, recvcounts, type, op, comm
-#define P_REDUCE_BLOCK(N, D) const void *sendbuf, void *recvbuf, N recvcount, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define A_REDUCE_BLOCK sendbuf, recvbuf, recvcount, type, op, comm
-
-/* X(KIND, Name, Iname, parameters, bytes, op, root), for those that are not routed … */
-#define COLLECTIVES(X)                                                                                       \
-    X(REDUCE, Reduce, Ireduce, REDUCE, MATTERS(bytes_of(count, type)), op, root)                                      \
-    X(GATHER, Gather, Igather, ROOTED, MATTERS(AT_ROOT(bytes_of(recvcount, recvtype) * (unsigned)peers(comm), SEND)), MPI_OP_NULL, root) \
-    X(GATHERV, Gatherv, Igatherv, GATHERV, MATTERS(AT_ROOT(bytes_of(SUM(recvcounts, peers(comm)), recvtype), IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)))), MPI_OP_NULL, root)    \
-    X(SCATTER, Scatter, Iscatter, ROOTED, MATTERS(AT_ROOT(bytes_of(sendcount, sendtype) * (unsigned)peers(comm), recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
-    X(SCATTERV, Scatterv, Iscatterv, SCATTERV, MATTERS(AT_ROOT(bytes_of(SUM(sendcounts, peers(comm)), sendtype), recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
-    X(ALLGATHER, Allgather, Iallgather, ALL, SEND, MPI_OP_NULL, -1)                                          \
-    X(ALLGATHERV, Allgatherv, Iallgatherv, ALLGATHERV, IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
-    X(ALLTOALL, Alltoall, Ialltoall, ALL, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1)                     \
-    X(ALLTOALLV, Alltoallv, Ialltoallv, ALLTOALLV, IN_PLACE_OR(bytes_of(SUM(recvcounts, peers(comm)), recvtype), bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
-    X(ALLTOALLW, Alltoallw, Ialltoallw, ALLTOALLW, IN_PLACE_OR(EACH(recvcounts, recvtypes, peers(comm)), EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
-    X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
-    X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, REDUCE_BLOCK, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
-    X(SCAN, Scan, Iscan, REDUCE_ALL, bytes_of(count, type), op, -1)                                          \
-    X(EXSCAN, Exscan, Iexscan, REDUCE_ALL, bytes_of(count, type), op, -1)                                    \
-    X(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, ALL, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, ALLGATHERV, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, ALL, bytes_of(sendcount, sendtype) * (unsigned)neighbours(comm), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, ALLTOALLV, bytes_of(SUM(sendcounts, neighbours(comm)), sendtype), MPI_OP_NULL, -1)
-
-/* … its displacements are MPI_Aint even where counts are int … */
-#define WITH_BYTE_DISPLACEMENTS(X)                                                                           \
-    X(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, ALLTOALLW, EACH(sendcounts, sendtypes, neighbours(comm)), MPI_OP_NULL, -1)
+/* X(KIND, Name, Iname, bytes, op, root), for those that are not routed … */
+#define COLLECTIVES(X) \
+    X(REDUCE, Reduce, Ireduce, MATTERS(bytes_of(count, type)), op, root) \
+    X(GATHER, Gather, Igather, MATTERS(AT_ROOT(bytes_of(recvcount, recvtype) * (unsigned)peers(comm), SEND)), MPI_OP_NULL, root) \
+    X(GATHERV, Gatherv, Igatherv, MATTERS(AT_ROOT(bytes_of(SUM(recvcounts, peers(comm)), recvtype), IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)))), MPI_OP_NULL, root) \
+    X(SCATTER, Scatter, Iscatter, MATTERS(AT_ROOT(bytes_of(sendcount, sendtype) * (unsigned)peers(comm), recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, MATTERS(AT_ROOT(bytes_of(SUM(sendcounts, peers(comm)), sendtype), recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
+    X(ALLGATHER, Allgather, Iallgather, SEND, MPI_OP_NULL, -1) \
+    X(ALLGATHERV, Allgatherv, Iallgatherv, IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALL, Alltoall, Ialltoall, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1) \
+    X(ALLTOALLV, Alltoallv, Ialltoallv, IN_PLACE_OR(bytes_of(SUM(recvcounts, peers(comm)), recvtype), bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALLW, Alltoallw, Ialltoallw, IN_PLACE_OR(EACH(recvcounts, recvtypes, peers(comm)), EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
+    X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
+    X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
+    X(SCAN, Scan, Iscan, bytes_of(count, type), op, -1) \
+    X(EXSCAN, Exscan, Iexscan, bytes_of(count, type), op, -1) \
+    X(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, bytes_of(sendcount, sendtype) * (unsigned)neighbours(comm), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, bytes_of(SUM(sendcounts, neighbours(comm)), sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, EACH(sendcounts, sendtypes, neighbours(comm)), MPI_OP_NULL, -1)
 
 /* … and those whose blocking form is (pmpi/calls.c). */
-#define ROUTED(X)                                                                                            \
-    X(BCAST, Bcast, Ibcast, BCAST, MATTERS(bytes_of(count, type)), MPI_OP_NULL, root)                                 \
-    X(ALLREDUCE, Allreduce, Iallreduce, REDUCE_ALL, bytes_of(count, type), op, -1)
+#define ROUTED(X) \
+    X(BCAST, Bcast, Ibcast, MATTERS(bytes_of(count, type)), MPI_OP_NULL, root) \
+    X(ALLREDUCE, Allreduce, Iallreduce, bytes_of(count, type), op, -1)
 
 /* --- the entries ----------------------------------------------------------------------------- */
 
@@ -210,23 +181,20 @@ static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datat
 #define NOW(KIND, Name, suffix, P, A, bytes, op, root)                                                       \
     RECORDED(Name##suffix, COLLX_BLOCKING, KIND, (P), (A), bytes, op, root, (void)number)
 
-#define ALL_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                                            \
-    NOW(KIND, Name, , P_##parameters(int, int), A_##parameters, bytes, op, root)                             \
-    NOW(KIND, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)                \
-    LATER_FORMS(KIND, Name, Iname, parameters, bytes, op, root)
-#define LATER_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                                          \
-    LATER(KIND, Iname, Name, , P_##parameters(int, int), A_##parameters, bytes, op, root)                    \
-    LATER(KIND, Iname, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)
-#define BYTE_DISPLACEMENT_FORMS(KIND, Name, Iname, parameters, bytes, op, root)                              \
-    NOW(KIND, Name, , P_##parameters(int, MPI_Aint), A_##parameters, bytes, op, root)                        \
-    NOW(KIND, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)                \
-    LATER(KIND, Iname, Name, , P_##parameters(int, MPI_Aint), A_##parameters, bytes, op, root)               \
-    LATER(KIND, Iname, Name, _c, P_##parameters(MPI_Count, MPI_Aint), A_##parameters, bytes, op, root)
+#define INT(KIND) COLLX_PARAMETERS_##KIND(int, int)
+#define LARGE(KIND) COLLX_PARAMETERS_##KIND(MPI_Count, MPI_Aint)
+
+#define ALL_FORMS(KIND, Name, Iname, bytes, op, root)                                                        \
+    NOW(KIND, Name, , INT(KIND), COLLX_ARGUMENTS_##KIND, bytes, op, root)                                    \
+    NOW(KIND, Name, _c, LARGE(KIND), COLLX_ARGUMENTS_##KIND, bytes, op, root)                                \
+    LATER_FORMS(KIND, Name, Iname, bytes, op, root)
+#define LATER_FORMS(KIND, Name, Iname, bytes, op, root)                                                      \
+    LATER(KIND, Iname, Name, , INT(KIND), COLLX_ARGUMENTS_##KIND, bytes, op, root)                           \
+    LATER(KIND, Iname, Name, _c, LARGE(KIND), COLLX_ARGUMENTS_##KIND, bytes, op, root)
 
 COLLECTIVES(ALL_FORMS)
-WITH_BYTE_DISPLACEMENTS(BYTE_DISPLACEMENT_FORMS)
 ROUTED(LATER_FORMS)
-LATER(BARRIER, Ibarrier, Barrier, , P_BARRIER(int, int), A_BARRIER, 0, MPI_OP_NULL, -1)
+LATER(BARRIER, Ibarrier, Barrier, , MPI_Comm comm, comm, 0, MPI_OP_NULL, -1)
 /* clang-format on */
 
 void collx_traced_install(void)
@@ -240,8 +208,6 @@ void collx_traced_install(void)
 
     COLLECTIVES(INSTALL_NOW)
     COLLECTIVES(INSTALL_LATER)
-    WITH_BYTE_DISPLACEMENTS(INSTALL_NOW)
-    WITH_BYTE_DISPLACEMENTS(INSTALL_LATER)
     ROUTED(INSTALL_LATER)
     INSTALL(Ibarrier)
     INSTALL(Barrier_init)
