@@ -17,7 +17,7 @@ enum collx_entry {
     COLLX_ENTRIES,
 };
 
-enum { COLLX_DOOR_VERSION = 3 };
+enum { COLLX_DOOR_VERSION = 4 };
 
 struct collx_door {
     unsigned version; /* COLLX_DOOR_VERSION of the door */
@@ -29,6 +29,9 @@ struct collx_door {
     const char *dir; /* folder that libcollx.so was loaded from; its companions are there */
     /* The MPI library's own PMPI_X, by entry; NULL where this MPI has no such function. */
     void *const *real;
+    /* MPI_X of a tool that was loaded before libcollx.so or behind it, by entry, which calls
+     * PMPI_X; NULL: none has it. */
+    void *const *tool;
     /* Where a call of PMPI_X goes, and of MPI_X unless another tool comes first.  Starts as a copy
      * of `real`; the adapter replaces what it wants to see. */
     void **route;

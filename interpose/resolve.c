@@ -49,6 +49,8 @@ static void *mpi;                /* NULL: none was found */
 static void *behind = RTLD_NEXT; /* where to look for what it has not */
 static void *real[COLLX_ENTRIES];
 static void *route[COLLX_ENTRIES];
+static void *next[COLLX_ENTRIES]; /* MPI_X of what was loaded behind us */
+static void *tool[COLLX_ENTRIES];
 static char folder[4096];
 
 static void warn(const char *format, ...)
@@ -66,8 +68,9 @@ static void warn(const char *format, ...)
     collx_stderr_write(text, strlen(text));
 }
 
-/* What stands for an MPI function that this MPI library does not have.  A program linked against
- * this MPI cannot call it; one that asks dlsym() for it gets an error instead of a crash. */
+/* What stands for an MPI function that this MPI library does not have, and its adapter does not do
+ * without it.  A program linked against this MPI cannot call it; one that asks dlsym() for it, or
+ * has a weak reference, gets an error instead of a crash. */
 static int missing(void)
 {
     static bool said;
@@ -282,6 +285,7 @@ static void load_adapter(void)
         .family = adapter,
         .dir = folder,
         .real = real,
+        .tool = tool,
         .route = route,
     };
     int error = open(&door, why, sizeof why);
@@ -294,9 +298,17 @@ static void load_adapter(void)
  * by dladdr(), which reads the MPI library's whole symbol table for each address. */
 static void *tool_behind(const char *name)
 {
-    void *next = look_up(behind, name);
+    void *found = look_up(behind, name);
 
-    return mpi && next == dlsym(mpi, name) ? NULL : next;
+    return mpi && found == dlsym(mpi, name) ? NULL : found;
+}
+
+/* The MPI_X that the program finds, if that is neither ours nor the library's: a tool before us. */
+static void *tool_in_front(const char *name)
+{
+    void *found = look_up(RTLD_DEFAULT, name);
+
+    return mpi && found == dlsym(mpi, name) ? NULL : found;
 }
 
 /* Let the entries jump to where `route` says.  Returns whether a library behind us has an MPI_X
@@ -307,14 +319,12 @@ static bool fill_tables(void)
 
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         void *to = route[i] ? route[i] : (void *)missing;
-        /* Without a PMPI_X the next MPI_X is all that there is, whosever it may be. */
-        void *next = real[i] ? tool_behind(names[i] + 1) : look_up(behind, names[i] + 1);
 
-        stands_in = stands_in || (next && !real[i]);
+        stands_in = stands_in || (next[i] && !real[i]);
         /* Release: a thread that jumps here without having passed our lock sees all that the
          * adapter has set up.  (The other half is in entry.S, where the machine needs one.) */
         __atomic_store_n(&collx_pmpi_table[i], to, __ATOMIC_RELEASE);
-        __atomic_store_n(&collx_mpi_table[i], next ? next : to, __ATOMIC_RELEASE);
+        __atomic_store_n(&collx_mpi_table[i], next[i] ? next[i] : to, __ATOMIC_RELEASE);
     }
     return stands_in;
 }
@@ -336,6 +346,11 @@ static void resolve(void)
     for (int i = 0; i < COLLX_ENTRIES; i++) {
         real[i] = look_up(mpi ? mpi : behind, names[i]);
         route[i] = real[i];
+        /* Without a PMPI_X the next MPI_X is all that there is, whosever it may be. */
+        next[i] = real[i] ? tool_behind(names[i] + 1) : look_up(behind, names[i] + 1);
+        tool[i] = tool_in_front(names[i] + 1);
+        if (!tool[i])
+            tool[i] = next[i];
     }
     if (mpi)
         load_adapter();

@@ -18,8 +18,6 @@ int collx_pmpi_init(const struct collx_door *door, char *why, size_t size)
     }
     COLLX_PMPI_FUNCTIONS(X)
 #undef X
-    pmpi.Bcast_c = (__typeof__(pmpi.Bcast_c))door->real[COLLX_ENTRY_Bcast_c];
-    pmpi.Allreduce_c = (__typeof__(pmpi.Allreduce_c))door->real[COLLX_ENTRY_Allreduce_c];
     pmpi.Type_get_envelope_c =
         (__typeof__(pmpi.Type_get_envelope_c))dlsym(door->mpi, "PMPI_Type_get_envelope_c");
     pmpi.Threadcomm_init =

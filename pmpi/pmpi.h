@@ -94,10 +94,11 @@ struct collx_pmpi {
 #define X(Name) __typeof__(&PMPI_##Name) Name;
     COLLX_PMPI_FUNCTIONS(X)
 #undef X
-    /* The large-count twins that are routed; NULL where this MPI has none, and no declaration. */
+    /* The large-count twins that are routed, from collx_narrow_install() on: what stands for them
+     * where this MPI has none, and no declaration. */
     int (*Bcast_c)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm);
     int (*Allreduce_c)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
-    /* Likewise, of a library that has large-count constructors of datatypes. */
+    /* Of a library that has large-count constructors of datatypes; else NULL. */
     int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *,
                                int *);
     /* MPICH's from 4.2 on; NULL elsewhere. */

@@ -1,9 +1,13 @@
-/* When nonblocking collectives are over: the entries of MPI_Wait, MPI_Test and their kin, which are
- * in the way only while there is a trace.
+/* When requests are over: the entries of MPI_Wait, MPI_Test and their kin, which are in the way
+ * only where there may be something to do then.
  *
- * A request of a nonblocking collective is watched from its start until one of these calls turns it
- * into MPI_REQUEST_NULL.
+ * A request is watched from the start of its operation until one of these calls turns it into
+ * MPI_REQUEST_NULL.  MPI may give its handle to the next one before that call has come back to us
+ * here, in another thread; so what is over is always the one that has been watched longest: as many
+ * as are over have come to their end.
  */
+#include "pmpi/requests.h"
+
 #include "pmpi/trace.h"
 
 #include <pthread.h>
@@ -13,16 +17,16 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watched {
     MPI_Request request;
-    uint64_t event;
+    uint64_t event; /* UINT64_MAX: none */
+    void *memory;   /* to be freed */
 } * watched;
 static int count, room;
 /* How many there are, to be looked at without the lock: mostly none. */
 static atomic_int pending;
 
-void collx_request_watch(MPI_Request request, uint64_t event)
+/* Whether it could be noted. */
+static bool watch(struct watched one)
 {
-    if (request == MPI_REQUEST_NULL || event == UINT64_MAX)
-        return;
     pthread_mutex_lock(&lock);
     if (count == room) {
         int more = room ? 2 * room : 64;
@@ -32,11 +36,28 @@ void collx_request_watch(MPI_Request request, uint64_t event)
             room = more;
         }
     }
-    if (count < room) {
-        watched[count++] = (struct watched){request, event};
+    const bool good = count < room;
+    if (good) {
+        watched[count++] = one;
         atomic_store_explicit(&pending, count, memory_order_relaxed);
     }
     pthread_mutex_unlock(&lock);
+    return good;
+}
+
+void collx_request_watch(MPI_Request request, uint64_t event)
+{
+    if (request != MPI_REQUEST_NULL && event != UINT64_MAX)
+        watch((struct watched){request, event, NULL});
+}
+
+void collx_request_keep(MPI_Request request, void *memory)
+{
+    if (request == MPI_REQUEST_NULL)
+        free(memory);
+    else if (memory)
+        /* Never freed, if there is no memory to note it. */
+        (void)!watch((struct watched){request, UINT64_MAX, memory});
 }
 
 static bool any(void)
@@ -47,26 +68,32 @@ static bool any(void)
 static void over(MPI_Request request)
 {
     uint64_t event = UINT64_MAX;
+    void *memory = NULL;
+    int left = 0;
 
     pthread_mutex_lock(&lock);
-    for (int i = count - 1; i >= 0; i--) {
-        if (watched[i].request == request) {
-            event = watched[i].event;
-            watched[i] = watched[--count];
-            break;
-        }
+    for (int i = 0; i < count; i++) {
+        const struct watched *one = &watched[i];
+        if (one->request == request && one->memory && !memory)
+            memory = one->memory;
+        else if (one->request == request && !one->memory && event == UINT64_MAX)
+            event = one->event;
+        else
+            watched[left++] = *one;
     }
+    count = left;
     atomic_store_explicit(&pending, count, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
-    collx_trace_complete(event);
+    free(memory);
+    if (event != UINT64_MAX)
+        collx_trace_complete(event);
 }
 
-/* What the requests were before the call; NULL where nothing is watched or memory ran out. */
+/* What the requests were before the call; NULL where there is none, or memory ran out. */
 static MPI_Request *remember(const MPI_Request *requests, int n)
 {
-    if (n <= 0 || !requests || !any())
-        return NULL;
-    MPI_Request *before = malloc((size_t)n * sizeof *before);
+    MPI_Request *before = n > 0 && requests ? malloc((size_t)n * sizeof *before) : NULL;
+
     if (before)
         memcpy(before, requests, (size_t)n * sizeof *before);
     return before;
@@ -80,36 +107,40 @@ static void compare(MPI_Request *before, const MPI_Request *after, int n)
     free(before);
 }
 
-/* RECORDED(Name, parameters, arguments, requests, how many) */
-#define RECORDED(Name, parameters, arguments, requests, n)                                         \
-    static int traced_##Name parameters                                                            \
+/* SEEN(Name, parameters, arguments, requests, how many) */
+#define SEEN(Name, parameters, arguments, requests, n)                                             \
+    static int seen_##Name parameters                                                              \
     {                                                                                              \
         int(*real) parameters = (int(*) parameters)collx_door.real[COLLX_ENTRY_##Name];            \
+        if (!any())                                                                                \
+            return real arguments;                                                                 \
         MPI_Request *before = remember(requests, n);                                               \
         int error = real arguments;                                                                \
         compare(before, requests, n);                                                              \
         return error;                                                                              \
     }
 
-RECORDED(Wait, (MPI_Request * request, MPI_Status *status), (request, status), request, 1)
-RECORDED(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status),
-         request, 1)
-RECORDED(Waitall, (int n, MPI_Request *requests, MPI_Status *statuses), (n, requests, statuses),
-         requests, n)
-RECORDED(Testall, (int n, MPI_Request *requests, int *flag, MPI_Status *statuses),
-         (n, requests, flag, statuses), requests, n)
-RECORDED(Waitany, (int n, MPI_Request *requests, int *index, MPI_Status *status),
-         (n, requests, index, status), requests, n)
-RECORDED(Testany, (int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status),
-         (n, requests, index, flag, status), requests, n)
-RECORDED(Waitsome, (int n, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
-         (n, requests, done, indices, statuses), requests, n)
-RECORDED(Testsome, (int n, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
-         (n, requests, done, indices, statuses), requests, n)
+SEEN(Wait, (MPI_Request * request, MPI_Status *status), (request, status), request, 1)
+SEEN(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status), request,
+     1)
+SEEN(Waitall, (int n, MPI_Request *requests, MPI_Status *statuses), (n, requests, statuses),
+     requests, n)
+SEEN(Testall, (int n, MPI_Request *requests, int *flag, MPI_Status *statuses),
+     (n, requests, flag, statuses), requests, n)
+SEEN(Waitany, (int n, MPI_Request *requests, int *index, MPI_Status *status),
+     (n, requests, index, status), requests, n)
+SEEN(Testany, (int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status),
+     (n, requests, index, flag, status), requests, n)
+SEEN(Waitsome, (int n, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
+     (n, requests, done, indices, statuses), requests, n)
+SEEN(Testsome, (int n, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
+     (n, requests, done, indices, statuses), requests, n)
+
+SEEN(Request_free, (MPI_Request * request), (request), request, 1)
 
 void collx_requests_install(void)
 {
-#define INSTALL(Name) collx_door.route[COLLX_ENTRY_##Name] = (void *)traced_##Name
+#define INSTALL(Name) collx_door.route[COLLX_ENTRY_##Name] = (void *)seen_##Name
     INSTALL(Wait);
     INSTALL(Test);
     INSTALL(Waitall);
@@ -118,4 +149,6 @@ void collx_requests_install(void)
     INSTALL(Testany);
     INSTALL(Waitsome);
     INSTALL(Testsome);
+    INSTALL(Request_free);
+#undef INSTALL
 }

@@ -39,9 +39,4 @@ void collx_trace_complete(uint64_t event);
  * table. */
 void collx_traced_install(void);
 
-/* pmpi/requests.c: the same for MPI_Wait and its kin, which see the ends of nonblocking ones. */
-void collx_requests_install(void);
-/* A nonblocking collective has returned this request. */
-void collx_request_watch(MPI_Request request, uint64_t event);
-
 #endif

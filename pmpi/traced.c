@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "pmpi/calls.h"
+#include "pmpi/peers.h"
+#include "pmpi/requests.h"
 #include "pmpi/signatures.h"
 #include "pmpi/types.h"
 
@@ -14,19 +16,6 @@
 
 /* `before`, here and below, is the call's to tell. */
 #define bytes_of(count, type) collx_trace_bytes(before, count, type)
-
-/* How many peers' counts an array has. */
-static int peers(MPI_Comm comm)
-{
-    int size = 0, inter = 0;
-
-    pmpi.Comm_test_inter(comm, &inter);
-    if (inter)
-        pmpi.Comm_remote_size(comm, &size);
-    else
-        pmpi.Comm_size(comm, &size);
-    return size;
-}
 
 static int own_rank(MPI_Comm comm)
 {
@@ -47,18 +36,9 @@ static int own_size(MPI_Comm comm)
 /* How many neighbours this rank sends to. */
 static int neighbours(MPI_Comm comm)
 {
-    int kind = MPI_UNDEFINED, rank = 0, in = 0, out = 0, weighted = 0;
+    int in, out;
 
-    pmpi.Topo_test(comm, &kind);
-    if (kind == MPI_CART) {
-        pmpi.Cartdim_get(comm, &out);
-        out *= 2;
-    } else if (kind == MPI_GRAPH) {
-        pmpi.Comm_rank(comm, &rank);
-        pmpi.Graph_neighbors_count(comm, rank, &out);
-    } else if (kind == MPI_DIST_GRAPH) {
-        pmpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-    }
+    collx_peers_count_neighbours(comm, &in, &out);
     return out;
 }
 
@@ -121,15 +101,15 @@ static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datat
 /* X(KIND, Name, Iname, bytes, op, root), for those that are not routed … */
 #define COLLECTIVES(X) \
     X(REDUCE, Reduce, Ireduce, MATTERS(bytes_of(count, type)), op, root) \
-    X(GATHER, Gather, Igather, MATTERS(AT_ROOT(bytes_of(recvcount, recvtype) * (unsigned)peers(comm), SEND)), MPI_OP_NULL, root) \
-    X(GATHERV, Gatherv, Igatherv, MATTERS(AT_ROOT(bytes_of(SUM(recvcounts, peers(comm)), recvtype), IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)))), MPI_OP_NULL, root) \
-    X(SCATTER, Scatter, Iscatter, MATTERS(AT_ROOT(bytes_of(sendcount, sendtype) * (unsigned)peers(comm), recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
-    X(SCATTERV, Scatterv, Iscatterv, MATTERS(AT_ROOT(bytes_of(SUM(sendcounts, peers(comm)), sendtype), recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
+    X(GATHER, Gather, Igather, MATTERS(AT_ROOT(bytes_of(recvcount, recvtype) * (unsigned)collx_peers_count(comm), SEND)), MPI_OP_NULL, root) \
+    X(GATHERV, Gatherv, Igatherv, MATTERS(AT_ROOT(bytes_of(SUM(recvcounts, collx_peers_count(comm)), recvtype), IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)))), MPI_OP_NULL, root) \
+    X(SCATTER, Scatter, Iscatter, MATTERS(AT_ROOT(bytes_of(sendcount, sendtype) * (unsigned)collx_peers_count(comm), recvbuf == MPI_IN_PLACE ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
+    X(SCATTERV, Scatterv, Iscatterv, MATTERS(AT_ROOT(bytes_of(SUM(sendcounts, collx_peers_count(comm)), sendtype), recvbuf == MPI_IN_PLACE ? bytes_of(OWN(sendcounts), sendtype) : bytes_of(recvcount, recvtype))), MPI_OP_NULL, root) \
     X(ALLGATHER, Allgather, Iallgather, SEND, MPI_OP_NULL, -1) \
     X(ALLGATHERV, Allgatherv, Iallgatherv, IN_PLACE_OR(bytes_of(OWN(recvcounts), recvtype), bytes_of(sendcount, sendtype)), MPI_OP_NULL, -1) \
-    X(ALLTOALL, Alltoall, Ialltoall, SEND * (unsigned)peers(comm), MPI_OP_NULL, -1) \
-    X(ALLTOALLV, Alltoallv, Ialltoallv, IN_PLACE_OR(bytes_of(SUM(recvcounts, peers(comm)), recvtype), bytes_of(SUM(sendcounts, peers(comm)), sendtype)), MPI_OP_NULL, -1) \
-    X(ALLTOALLW, Alltoallw, Ialltoallw, IN_PLACE_OR(EACH(recvcounts, recvtypes, peers(comm)), EACH(sendcounts, sendtypes, peers(comm))), MPI_OP_NULL, -1) \
+    X(ALLTOALL, Alltoall, Ialltoall, SEND * (unsigned)collx_peers_count(comm), MPI_OP_NULL, -1) \
+    X(ALLTOALLV, Alltoallv, Ialltoallv, IN_PLACE_OR(bytes_of(SUM(recvcounts, collx_peers_count(comm)), recvtype), bytes_of(SUM(sendcounts, collx_peers_count(comm)), sendtype)), MPI_OP_NULL, -1) \
+    X(ALLTOALLW, Alltoallw, Ialltoallw, IN_PLACE_OR(EACH(recvcounts, recvtypes, collx_peers_count(comm)), EACH(sendcounts, sendtypes, collx_peers_count(comm))), MPI_OP_NULL, -1) \
     X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
     X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
     X(SCAN, Scan, Iscan, bytes_of(count, type), op, -1) \

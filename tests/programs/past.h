@@ -7,17 +7,22 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
-static inline void *past_collx(const char *name)
+static inline void *library_has(const char *name)
 {
 #ifdef OPEN_MPI
     void *library = dlopen("libmpi.so.40", RTLD_NOLOAD | RTLD_NOW);
 #else
     void *library = dlopen("libmpich.so.12", RTLD_NOLOAD | RTLD_NOW);
 #endif
-    void *found;
 
     CHECK(library);
-    found = dlsym(library, name);
+    return dlsym(library, name);
+}
+
+static inline void *past_collx(const char *name)
+{
+    void *found = library_has(name);
+
     CHECK(found);
     return found;
 }
