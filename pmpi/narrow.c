@@ -47,38 +47,35 @@ struct wide {
 
 enum { ARRAYS_MAX = 4 };
 
-/* Makes the arrays of int, NULL where there is none, in one piece of memory, which the caller has
+/* Makes the arrays of int, NULL where there is none, in one piece of memory, which is the caller's
  * to free.  0 or an error of MPI's; then there is none. */
 static int narrow(const struct wide *wide, size_t arrays, int *ints[], void **memory)
 {
-    size_t total = 1;
+    size_t total = 1; /* an array may have no elements, and has to be one */
 
-    *memory = NULL;
     if (arrays == 0)
         return MPI_SUCCESS;
     for (size_t i = 0; i < arrays; i++)
         total += (size_t)wide[i].count;
-    int *next = malloc(total * sizeof *next);
-    *memory = next;
-    if (!next)
+    int *const all = malloc(total * sizeof *all), *next = all;
+    if (!all)
         return MPI_ERR_NO_MEM;
     for (size_t i = 0; i < arrays; i++) {
         const wide_value *values = wide[i].values;
         ints[i] = values ? next : NULL;
         for (int k = 0; values && k < wide[i].count; k++) {
             if (!fits(values[k])) {
-                free(*memory);
-                *memory = NULL;
+                free(all);
                 return MPI_ERR_COUNT;
             }
             *next++ = (int)values[k];
         }
     }
+    *memory = all;
     return MPI_SUCCESS;
 }
 
-/* --- what matters: the rest may be anything ----------------------------------------------------
- */
+/* --- what matters; the rest may be anything --------------------------------------------------- */
 
 /* What all others send to, or have from, this rank. */
 static bool is_root(int root, MPI_Comm comm)
@@ -123,8 +120,7 @@ static int out(MPI_Comm comm)
 #define SENDS (sendbuf != MPI_IN_PLACE)
 #define UNFIT(count, matters) (!fits(count) && (matters))
 
-/* --- the functions -----------------------------------------------------------------------------
- */
+/* --- the functions ---------------------------------------------------------------------------- */
 
 /* UNFIT_<KIND>: whether one of its single counts does not fit.  ARRAYS_<KIND>: its arrays, in the
  * order of ints[].  INTS_<KIND>: what the function with int counts is given. */
@@ -219,10 +215,9 @@ static int out(MPI_Comm comm)
         int error = MPI_SUCCESS;                                                                   \
                                                                                                    \
         (void)ints;                                                                                \
-        if (UNFIT_##KIND)                                                                          \
-            error = MPI_ERR_COUNT;                                                                 \
-        else if (comm != MPI_COMM_NULL) /* which is for the library to refuse */                   \
-            error = narrow(ARRAYS(KIND), HOW_MANY(ARRAYS(KIND)), ints, &memory);                   \
+        if (comm != MPI_COMM_NULL) /* which is the library's to refuse */                          \
+            error = UNFIT_##KIND ? MPI_ERR_COUNT                                                   \
+                                 : narrow(ARRAYS(KIND), HOW_MANY(ARRAYS(KIND)), ints, &memory);    \
         if (error)                                                                                 \
             return refuse("MPI_" #entry, comm, error);                                             \
         error = to arguments;                                                                      \
