@@ -74,14 +74,18 @@
             return;                                                                                \
         }                                                                                          \
         size_t vectors = count / vector;                                                           \
-        for (; vectors >= 8; vectors -= 8)                                                         \
+        for (; vectors >= 8; vectors -= 8) {                                                       \
             TWICE(TWICE(TWICE(whole)));                                                            \
-        if (vectors & 4)                                                                           \
+        }                                                                                          \
+        if (vectors & 4) {                                                                         \
             TWICE(TWICE(whole));                                                                   \
-        if (vectors & 2)                                                                           \
+        }                                                                                          \
+        if (vectors & 2) {                                                                         \
             TWICE(whole);                                                                          \
-        if (vectors & 1)                                                                           \
+        }                                                                                          \
+        if (vectors & 1) {                                                                         \
             whole;                                                                                 \
+        }                                                                                          \
         REST(32, name##_of);                                                                       \
         REST(16, name##_of);                                                                       \
         REST(8, name##_of);                                                                        \
