@@ -76,7 +76,7 @@ static inline void collx_copy_small(void *restrict to, const void *restrict from
         memcpy(to, from, 8);
     } else if (bytes >= 16) {
         memcpy(to, from, 16);
-        for (size_t at = 16; at + 16 <= bytes; at += 16)
+        for (size_t at = 16; at < bytes - 16; at += 16)
             memcpy((char *)to + at, (const char *)from + at, 16);
         memcpy((char *)to + bytes - 16, (const char *)from + bytes - 16, 16);
     } else if (bytes >= 8) {
