@@ -415,7 +415,7 @@ TEST_F(Crowd, MoreRanksThanCpus)
         GTEST_SKIP() << "this process has a quota of its own, and would count it";
 
     /* In a process of its own, which has not been in a crowd yet. */
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
     EXPECT_EXIT(
         {
             bind(1);
