@@ -303,7 +303,9 @@ static void *tool_behind(const char *name)
     return mpi && found == dlsym(mpi, name) ? NULL : found;
 }
 
-/* The MPI_X that the program finds, if that is neither ours nor the library's: a tool before us. */
+/* The MPI_X that the program finds, if that is neither ours nor the library's: of a tool before us.
+ * Or a piece of the program's own that jumps to ours, where its code is not position-independent;
+ * that comes to the same. */
 static void *tool_in_front(const char *name)
 {
     void *found = look_up(RTLD_DEFAULT, name);

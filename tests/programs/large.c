@@ -1,5 +1,6 @@
-/* Calls the functions for large counts as programs do that have found them, without knowing whether
- * the MPI library has them: one program for each thing that tests/run_large.py tries.
+/* Calls the functions for large counts as programs do that look for them and find them, without
+ * knowing whether the MPI library has them: one program for each thing that tests/run_large.py
+ * tries.
  *
  * usage: large CASE; the cases are at the end.
  */
@@ -15,17 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-/* What mpi.h may declare or not, and the MPI library have or not; only with collx are all here. */
-#define WEAK(KIND, Name, Iname, word)                                                              \
-    extern int MPI_##Name##_c(COLLX_PARAMETERS_##KIND(MPI_Count, MPI_Aint)) __attribute__((weak)); \
-    extern int MPI_##Iname##_c(COLLX_PARAMETERS_##KIND(MPI_Count, MPI_Aint), MPI_Request *)        \
-        __attribute__((weak));                                                                     \
-    extern int MPI_##Name##_init_c(COLLX_PARAMETERS_##KIND(MPI_Count, MPI_Aint), MPI_Info,         \
-                                   MPI_Request *) __attribute__((weak));                           \
-    extern int MPI_##Name##_init(COLLX_PARAMETERS_##KIND(int, int), MPI_Info, MPI_Request *)       \
-        __attribute__((weak));
-COLLX_COLLECTIVES_WITH_COUNTS(WEAK)
 
 #if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 enum { FORMS = COLLX_FORMS };
@@ -56,6 +46,7 @@ struct place {
     int from[MOST], to[MOST];
 };
 
+/* How many elements rank `from` has for rank `to`, or for all; less than ROOM. */
 static int amount(int from, int to)
 {
     return 1 + (from + 2 * to) % (ROOM - 1);
@@ -106,16 +97,16 @@ static void complete(MPI_Request *request)
 #define N int
 #define D int
 #define MINE(name) int_##name
-#define MPI(name) MPI_##name
+#define SUFFIX ""
 #include "tests/programs/large_forms.h"
 #undef N
 #undef D
 #undef MINE
-#undef MPI
+#undef SUFFIX
 #define N MPI_Count
 #define D MPI_Aint
 #define MINE(name) large_##name
-#define MPI(name) MPI_##name##_c
+#define SUFFIX "_c"
 #include "tests/programs/large_forms.h"
 
 static void compare(enum collx_kind kind, enum collx_form form, const struct place *p)
@@ -252,16 +243,17 @@ static void too_large(void)
     MPI_Type_contiguous(0, MPI_INT, &none);
     MPI_Type_commit(&none);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    classes[0] = MPI_Gather_c(&byte, many, none, &byte, many, none, 0, MPI_COMM_WORLD);
-    classes[1] = MPI_Iallgather_c(&byte, many, none, &byte, many, none, MPI_COMM_WORLD, &request);
+    classes[0] = large_MPI.Gather(&byte, many, none, &byte, many, none, 0, MPI_COMM_WORLD);
+    classes[1] =
+        large_MPI.Iallgather(&byte, many, none, &byte, many, none, MPI_COMM_WORLD, &request);
     if (!classes[1])
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     at[size - 1] = many;
-    classes[2] = MPI_Allgatherv_c(&byte, 0, none, &byte, counts, at, none, MPI_COMM_WORLD);
+    classes[2] = large_MPI.Allgatherv(&byte, 0, none, &byte, counts, at, none, MPI_COMM_WORLD);
     at[size - 1] = 0;
     counts[size - 1] = many;
-    classes[3] = MPI_Iallgatherv_c(&byte, rank == size - 1 ? many : 0, none, &byte, counts, at,
-                                   none, MPI_COMM_WORLD, &request);
+    classes[3] = large_MPI.Iallgatherv(&byte, rank == size - 1 ? many : 0, none, &byte, counts, at,
+                                       none, MPI_COMM_WORLD, &request);
     if (!classes[3])
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; rank == 0 && i < 4; i++) {
@@ -336,9 +328,9 @@ static void under_way(void)
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < WAYS; i++) {
             large_fill(&arrays[i], &p);
-            CHECK(!MPI_Ialltoallv_c(send, arrays[i].sent, arrays[i].sent_at, MPI_INT, receive[i],
-                                    arrays[i].received, arrays[i].received_at, MPI_INT,
-                                    MPI_COMM_WORLD, &requests[i]));
+            CHECK(!large_MPI.Ialltoallv(send, arrays[i].sent, arrays[i].sent_at, MPI_INT,
+                                        receive[i], arrays[i].received, arrays[i].received_at,
+                                        MPI_INT, MPI_COMM_WORLD, &requests[i]));
         }
         MPI_Waitall(WAYS, requests, statuses);
         for (int i = 0; i < WAYS; i++)
@@ -361,12 +353,13 @@ static void make_and_free(bool large)
     int_fill(&ints, &p);
     for (int i = 0; i < WAYS; i++) {
         large_fill(&arrays[i], &p);
-        CHECK(!(large ? MPI_Alltoallv_init_c(send, arrays[i].sent, arrays[i].sent_at, MPI_INT,
-                                             receive[i], arrays[i].received, arrays[i].received_at,
-                                             MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i])
-                      : MPI_Alltoallv_init(send, ints.sent, ints.sent_at, MPI_INT, receive[i],
-                                           ints.received, ints.received_at, MPI_INT, MPI_COMM_WORLD,
-                                           MPI_INFO_NULL, &requests[i])));
+        CHECK(!(large ? large_MPI.Alltoallv_init(send, arrays[i].sent, arrays[i].sent_at, MPI_INT,
+                                                 receive[i], arrays[i].received,
+                                                 arrays[i].received_at, MPI_INT, MPI_COMM_WORLD,
+                                                 MPI_INFO_NULL, &requests[i])
+                      : int_MPI.Alltoallv_init(send, ints.sent, ints.sent_at, MPI_INT, receive[i],
+                                               ints.received, ints.received_at, MPI_INT,
+                                               MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i])));
     }
     for (int i = 0; i < WAYS; i++) {
         MPI_Start(&requests[i]);
@@ -396,9 +389,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK(argc == 2 && size >= 2 && size <= MOST);
-#define FOUND(KIND, Name, Iname, word)                                                             \
-    CHECK(MPI_##Name##_c &&MPI_##Iname##_c &&MPI_##Name##_init_c);
-    COLLX_COLLECTIVES_WITH_COUNTS(FOUND)
+    int_find();
+    large_find();
+    /* As it is in code that is not position-independent: a piece of the program, which jumps on. */
+    CHECK(dlsym(RTLD_DEFAULT, "MPI_Gather") == (void *)MPI_Gather);
     if (rank == 0 && !library_has("PMPI_Bcast_c"))
         puts("the library has no large counts");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

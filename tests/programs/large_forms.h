@@ -2,8 +2,8 @@
  * large.c, once for int and once for large counts, with
  *
  *   N, D         the types of counts and displacements,
- *   MINE(name)   how a function of this sort is called here,
- *   MPI(name)    how MPI_Name of this sort is called.
+ *   MINE(name)   how what is of this sort is called here,
+ *   SUFFIX       with what the names of MPI's functions of this sort end.
  *
  * What does not matter on a rank is given as nonsense.
  */
@@ -11,26 +11,47 @@
 #define NOWHERE ((const D *)16)
 #define ANY ((N)(1LL << 40))
 
-/* --- a call, from its start to its end ---------------------------------------------------------
- */
+/* --- the functions, of which mpi.h need not know ---------------------------------------------- */
 
 #define PARAMETERS(KIND) COLLX_PARAMETERS_##KIND(N, D)
+#define POINTERS(KIND, Name, Iname, word)                                                          \
+    int (*Name)(PARAMETERS(KIND));                                                                 \
+    int (*Iname)(PARAMETERS(KIND), MPI_Request *);                                                 \
+    int (*Name##_init)(PARAMETERS(KIND), MPI_Info, MPI_Request *);
+static struct {
+    COLLX_COLLECTIVES_WITH_COUNTS(POINTERS)
+} MINE(MPI);
+#undef POINTERS
+
+static void MINE(find)(void)
+{
+#define FIND(name)                                                                                 \
+    MINE(MPI).name = (__typeof__(MINE(MPI).name))dlsym(RTLD_DEFAULT, "MPI_" #name SUFFIX);         \
+    CHECK(MINE(MPI).name);
+#define FIND_FORMS(KIND, Name, Iname, word) FIND(Name) FIND(Iname) FIND(Name##_init)
+    COLLX_COLLECTIVES_WITH_COUNTS(FIND_FORMS)
+#undef FIND_FORMS
+#undef FIND
+}
+
+/* --- a call, from its start to its end -------------------------------------------------------- */
+
 /* clang-format off */
 #define FORMS(KIND, Name, Iname, word)                                                                       \
-    static int MINE(Name)(enum collx_form form, PARAMETERS(KIND))                                                 \
+    static int MINE(Name)(enum collx_form form, PARAMETERS(KIND))                                            \
     {                                                                                                        \
         MPI_Request request = MPI_REQUEST_NULL;                                                              \
         int error;                                                                                           \
                                                                                                              \
         calls[COLLX_##KIND][form]++;                                                                         \
         if (form == COLLX_BLOCKING)                                                                          \
-            return MPI(Name)(COLLX_ARGUMENTS_##KIND);                                                        \
+            return MINE(MPI).Name(COLLX_ARGUMENTS_##KIND);                                                   \
         if (form == COLLX_NONBLOCKING) {                                                                     \
-            error = MPI(Iname)(COLLX_ARGUMENTS_##KIND, &request);                                            \
+            error = MINE(MPI).Iname(COLLX_ARGUMENTS_##KIND, &request);                                       \
             complete(&request);                                                                              \
             return error;                                                                                    \
         }                                                                                                    \
-        error = MPI(Name##_init)(COLLX_ARGUMENTS_##KIND, MPI_INFO_NULL, &request);                           \
+        error = MINE(MPI).Name##_init(COLLX_ARGUMENTS_##KIND, MPI_INFO_NULL, &request);                      \
         MPI_Start(&request);                                                                                 \
         MPI_Wait(&request, MPI_STATUS_IGNORE);                                                               \
         MPI_Request_free(&request);                                                                          \
@@ -41,11 +62,9 @@ COLLX_COLLECTIVES_WITH_COUNTS(FORMS)
 #undef FORMS
 #undef PARAMETERS
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
-/* Of both kinds: how many elements rank `from` has for rank `to`, and for all; no more than ROOM
- * - 1. And each array begins ROOM elements after the one before. */
+/* As amount() says, each ROOM elements after the one before. */
 struct MINE(arrays) {
     N sent[MOST], received[MOST], parts[MOST];
     D sent_at[MOST], received_at[MOST], at[MOST];
