@@ -30,6 +30,14 @@ enum { WRONG_DEGREES = true };
 enum { WRONG_DEGREES = false };
 #endif
 
+/* In Open MPI 4.1.2 an MPI_Alltoallv in place does not end. */
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1 &&                      \
+    OMPI_RELEASE_VERSION < 4
+enum { NO_END_IN_PLACE = true };
+#else
+enum { NO_END_IN_PLACE = false };
+#endif
+
 enum { MOST = 8, ROOM = 4 };
 
 static int rank, size;
@@ -143,6 +151,8 @@ static void within(void)
     for (int in_place = 0; in_place < 2; in_place++) {
         struct place p = {.comm = MPI_COMM_WORLD, .rank = rank, .root = -1, .in_place = in_place};
         for (int kind = COLLX_BCAST; kind < COLLX_NEIGHBOR_ALLGATHER; kind++) {
+            if (NO_END_IN_PLACE && in_place && (kind == COLLX_ALLTOALLV || kind == COLLX_ALLTOALLW))
+                continue;
             for (p.root = 0; p.root < (has_root(kind) ? size : 1); p.root++) {
                 p.is_root = p.root == rank;
                 p.is_peer = true;
