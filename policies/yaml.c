@@ -71,7 +71,7 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
 
     if (fd < 0 || fstat(fd, &file)) {
         error = -errno;
-        say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
+        say(yaml, "%s: cannot be read: %s", yaml->path, strerror(-error));
     } else if (!S_ISREG(file.st_mode)) {
         error = COLLX_EINVALID;
         say(yaml, "%s: is %s; a policy is an ordinary file", yaml->path,
@@ -90,7 +90,7 @@ static int read_file(struct collx_yaml *yaml, size_t *length)
             have += (size_t)got;
         error = got < 0 ? -errno : have > COLLX_YAML_BYTES ? COLLX_EINVALID : 0;
         if (got < 0)
-            say(yaml, "%s: cannot be read: %s", yaml->path, strerrordesc_np(-error));
+            say(yaml, "%s: cannot be read: %s", yaml->path, strerror(-error));
         else if (error)
             say(yaml, "%s: is too large for a policy; they have at most 128KiB", yaml->path);
         else

@@ -8,4 +8,5 @@ __attribute__((constructor)) static void run(void)
 
     if (in_constructor)
         in_constructor();
+    __asm__ volatile(""); /* else it might return past us */
 }

@@ -5,15 +5,19 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <exception>
+#include <fstream>
 #include <sched.h>
+#include <string>
 #include <thread>
 
 extern "C" uint32_t passing_on_site(uint32_t (*site)(const void *)); // tests/passing_on.c
 
 // What tests/constructor.c runs while it is loaded.
 static std::function<void()> now_in_constructor;
+static const void *constructor; // a place in it
 extern "C" __attribute__((visibility("default"))) void in_constructor()
 {
+    constructor = __builtin_return_address(0);
     now_in_constructor();
 }
 
@@ -104,6 +108,36 @@ TEST(Trace, SitesOfAConstructor)
                   collx_recorder.close();
               }),
               0);
+}
+
+// A library may lie where another one has been: the same address is a place in another one then.
+TEST(Trace, SitesOfLibrariesThatFollowEachOther)
+{
+    TraceFolder folder;
+    ASSERT_EQ(in_process([&] {
+                  open_or_die(trace_setup(folder, 0, 1));
+                  uint32_t comm = trace_comm(1, 0, 1, ""), calls = 0;
+                  now_in_constructor = [&] {
+                      barrier_now(comm, calls++, collx_recorder.site(constructor));
+                  };
+                  for (const char *name : {"/one.so", "/two.so", "/three.so"}) {
+                      const std::string copy = folder.root + name;
+                      std::ofstream(copy) << std::ifstream(COLLX_TEST_CONSTRUCTOR).rdbuf();
+                      void *library = dlopen(copy.c_str(), RTLD_NOW);
+                      ASSERT_NE(library, nullptr) << dlerror();
+                      dlclose(library);
+                  }
+                  collx_recorder.close();
+              }),
+              0);
+    Trace trace = open_trace(folder.file(0));
+    ASSERT_TRUE(trace);
+    std::string seen;
+    while (const collx_trace_record *record = collx_trace_next(trace.get(), nullptr)) {
+        const collx_trace_read_site &site = trace->sites[record->event.site];
+        seen += strrchr(trace->modules[site.module].path, '/');
+    }
+    EXPECT_EQ(seen, "/one.so/two.so/three.so");
 }
 
 TEST(Trace, SitesCanBeLeftOut)

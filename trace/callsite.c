@@ -6,6 +6,8 @@
  */
 #include "trace/callsite.h"
 
+#include "trace/object.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <limits.h>
@@ -32,11 +34,8 @@ struct site {
 };
 
 struct module {
-    /* A module that was unloaded may be followed by another one at the same place, so all of it has
-     * to be the same. */
-    const struct link_map *map;
-    const void *start, *end;
-    bool passes_on; /* only passes MPI calls on: not a place in the program */
+    struct collx_object object; /* with a name of its own: it may be unloaded */
+    bool passes_on;             /* only passes MPI calls on: not a place in the program */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects what follows */
@@ -44,16 +43,16 @@ static struct site sites[SITES];
 static struct module modules[MODULES];
 static uint32_t sites_used, modules_used, last_module;
 
-static bool defines(void *handle, const struct link_map *map, const char *name)
+static bool defines(void *handle, const struct collx_object *object, const char *name)
 {
     void *symbol = dlsym(handle, name);
-    struct dl_find_object found;
+    struct collx_object found;
 
     /* A handle also finds what the module's own dependencies define. */
-    return symbol && !_dl_find_object(symbol, &found) && found.dlfo_link_map == map;
+    return symbol && collx_object_find(symbol, &found) && collx_object_is(&found, object);
 }
 
-static bool is_passing_on(const struct link_map *map)
+static bool is_passing_on(const struct collx_object *object)
 {
     static const char *const prefixes[] = {"libmpi.",    "libmpi_",      "libmpich",
                                            "libmpifort", "libmpichfort", "libpmpi",
@@ -64,8 +63,8 @@ static bool is_passing_on(const struct link_map *map)
 #undef X
             "MPI_Init",
         "MPI_Init_thread"};
-    const char *slash = strrchr(map->l_name, '/');
-    const char *base = slash ? slash + 1 : map->l_name;
+    const char *slash = strrchr(object->name, '/');
+    const char *base = slash ? slash + 1 : object->name;
 
     if (!*base) /* the program itself, whatever it defines or was linked with */
         return false;
@@ -74,17 +73,17 @@ static bool is_passing_on(const struct link_map *map)
             return true;
 
     /* A tool gives itself away by defining functions of MPI. */
-    void *handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = dlopen(object->name, RTLD_LAZY | RTLD_NOLOAD);
     bool found = false;
     for (size_t i = 0; handle && !found && i < sizeof names / sizeof *names; i++)
-        found = defines(handle, map, names[i]);
+        found = defines(handle, object, names[i]);
     if (handle)
         dlclose(handle);
     return found;
 }
 
 struct search {
-    const struct link_map *map;
+    const struct collx_object *object;
     struct collx_trace_module *module;
 };
 
@@ -112,7 +111,7 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
     struct search *search = data;
 
     (void)size;
-    if (info->dlpi_addr != search->map->l_addr || strcmp(info->dlpi_name, search->map->l_name))
+    if (info->dlpi_addr != search->object->base || strcmp(info->dlpi_name, search->object->name))
         return 0;
     for (unsigned i = 0; i < info->dlpi_phnum && !search->module->build_id_size; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
@@ -122,15 +121,13 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* The number of a module that has been met before, from 1; else 0. */
-static uint32_t module_known(const struct dl_find_object *found)
+static uint32_t module_known(const struct collx_object *found)
 {
     /* Most calls come from where the last one came from. */
     for (uint32_t i = 0; i < modules_used; i++) {
         uint32_t at = (last_module + i) % modules_used;
-        const struct module *module = &modules[at];
 
-        if (module->map == found->dlfo_link_map && module->start == found->dlfo_map_start &&
-            module->end == found->dlfo_map_end) {
+        if (collx_object_is(&modules[at].object, found)) {
             last_module = at;
             return at + 1;
         }
@@ -138,37 +135,40 @@ static uint32_t module_known(const struct dl_find_object *found)
     return 0;
 }
 
-/* The same of any module; 0: there are too many. */
-static uint32_t module_find(const struct dl_find_object *found, bool passes_on,
+/* The same of any module; 0: there are too many, or no memory. */
+static uint32_t module_find(const struct collx_object *found, bool passes_on,
                             const struct collx_callsite_ops *ops)
 {
-    const struct link_map *map = found->dlfo_link_map;
     uint32_t known = module_known(found);
 
     if (known || modules_used == MODULES)
         return known;
 
+    char *name = strdup(found->name);
+    if (!name)
+        return 0;
     uint32_t at = modules_used++;
-    modules[at] = (struct module){map, found->dlfo_map_start, found->dlfo_map_end, passes_on};
+    modules[at] = (struct module){*found, passes_on};
+    modules[at].object.name = name;
     last_module = at;
     if (passes_on)
         return at + 1;
 
     char path[PATH_MAX] = "";
-    if (!*map->l_name) {
+    if (!*found->name) {
         ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
         path[length > 0 ? length : 0] = 0;
-    } else if (!realpath(map->l_name, path)) {
-        snprintf(path, sizeof path, "%s", map->l_name);
+    } else if (!realpath(found->name, path)) {
+        snprintf(path, sizeof path, "%s", found->name);
     }
     struct collx_trace_module told = {.path = path};
-    struct search search = {map, &told};
+    struct search search = {found, &told};
     dl_iterate_phdr(look_at_object, &search);
     ops->module(at + 1, &told);
     return at + 1;
 }
 
-static uint32_t site_find(uintptr_t address, uint32_t module, const struct link_map *map,
+static uint32_t site_find(uintptr_t address, uint32_t module, uintptr_t base,
                           const struct collx_callsite_ops *ops)
 {
     uint32_t at = (uint32_t)((address * 0x9e3779b97f4a7c15u) >> 40) % SITES;
@@ -179,31 +179,31 @@ static uint32_t site_find(uintptr_t address, uint32_t module, const struct link_
     if (sites_used >= SITES / 4 * 3)
         return 0;
     sites[at] = (struct site){address, module, ++sites_used};
-    ops->site(sites[at].id, module, address - map->l_addr);
+    ops->site(sites[at].id, module, address - base);
     return sites[at].id;
 }
 
 /* *site is set when the address lies in a module that counts as the program. */
 static bool is_program(const void *address, uint32_t *site, const struct collx_callsite_ops *ops)
 {
-    struct dl_find_object found;
+    struct collx_object found;
 
     /* The call is before the address; a call that never returns may be a module's last byte. */
-    if (_dl_find_object((char *)address - 1, &found))
-        return false; /* in no module: code made at run time */
+    if (!collx_object_find((const char *)address - 1, &found))
+        return false;
     pthread_mutex_lock(&lock);
     uint32_t module = module_known(&found);
     if (!module && modules_used < MODULES) {
         /* Without our lock: a thread that loads a library holds the loader's, and its constructor
          * may be here, too. */
         pthread_mutex_unlock(&lock);
-        bool passes_on = is_passing_on(found.dlfo_link_map);
+        bool passes_on = is_passing_on(&found);
         pthread_mutex_lock(&lock);
         module = module_find(&found, passes_on, ops);
     }
     bool program = module && !modules[module - 1].passes_on;
     if (program)
-        *site = site_find((uintptr_t)address, module, found.dlfo_link_map, ops);
+        *site = site_find((uintptr_t)address, module, found.base, ops);
     pthread_mutex_unlock(&lock);
     return program;
 }
@@ -232,5 +232,7 @@ void collx_callsite_reset(void)
     /* Also made anew: in the child of a fork another thread may seem to hold it. */
     pthread_mutex_init(&lock, NULL);
     memset(sites, 0, sizeof sites);
+    for (uint32_t i = 0; i < modules_used; i++)
+        free((char *)modules[i].object.name);
     sites_used = modules_used = last_module = 0;
 }
