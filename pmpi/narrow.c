@@ -90,14 +90,6 @@ static bool is_root(int root, MPI_Comm comm)
     return rank == root;
 }
 
-static int own_size(MPI_Comm comm)
-{
-    int size = 0;
-
-    pmpi.Comm_size(comm, &size);
-    return size;
-}
-
 static int in(MPI_Comm comm)
 {
     int in, out;
@@ -148,7 +140,7 @@ static int out(MPI_Comm comm)
 #define INTS_REDUCE_SCATTER_BLOCK sendbuf, recvbuf, (int)recvcount, type, op, comm
 
 #define UNFIT_REDUCE_SCATTER false
-#define ARRAYS_REDUCE_SCATTER {recvcounts, own_size(comm)}
+#define ARRAYS_REDUCE_SCATTER {recvcounts, collx_peers_count_own(comm)}
 #define INTS_REDUCE_SCATTER sendbuf, recvbuf, ints[0], type, op, comm
 
 #define UNFIT_GATHER UNFIT(sendcount, IS_PEER(root, sendbuf)) || UNFIT(recvcount, is_root(root, comm))

@@ -5,10 +5,17 @@ int collx_peers_count(MPI_Comm comm)
     int size = 0, inter = 0;
 
     pmpi.Comm_test_inter(comm, &inter);
-    if (inter)
-        pmpi.Comm_remote_size(comm, &size);
-    else
-        pmpi.Comm_size(comm, &size);
+    if (!inter)
+        return collx_peers_count_own(comm);
+    pmpi.Comm_remote_size(comm, &size);
+    return size;
+}
+
+int collx_peers_count_own(MPI_Comm comm)
+{
+    int size = 0;
+
+    pmpi.Comm_size(comm, &size);
     return size;
 }
 

@@ -6,6 +6,8 @@
 
 /* All ranks of the communicator, of an intercommunicator those of the other group. */
 int collx_peers_count(MPI_Comm comm);
+/* All of this rank's own group. */
+int collx_peers_count_own(MPI_Comm comm);
 /* Its neighbours in the communicator's topology: those it receives from and those it sends to; none
  * where there is no topology. */
 void collx_peers_count_neighbours(MPI_Comm comm, int *in, int *out);

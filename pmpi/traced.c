@@ -25,14 +25,6 @@ static int own_rank(MPI_Comm comm)
     return rank;
 }
 
-static int own_size(MPI_Comm comm)
-{
-    int size = 0;
-
-    pmpi.Comm_size(comm, &size);
-    return size;
-}
-
 /* How many neighbours this rank sends to. */
 static int neighbours(MPI_Comm comm)
 {
@@ -110,8 +102,8 @@ static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datat
     X(ALLTOALL, Alltoall, Ialltoall, SEND * (unsigned)collx_peers_count(comm), MPI_OP_NULL, -1) \
     X(ALLTOALLV, Alltoallv, Ialltoallv, IN_PLACE_OR(bytes_of(SUM(recvcounts, collx_peers_count(comm)), recvtype), bytes_of(SUM(sendcounts, collx_peers_count(comm)), sendtype)), MPI_OP_NULL, -1) \
     X(ALLTOALLW, Alltoallw, Ialltoallw, IN_PLACE_OR(EACH(recvcounts, recvtypes, collx_peers_count(comm)), EACH(sendcounts, sendtypes, collx_peers_count(comm))), MPI_OP_NULL, -1) \
-    X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, bytes_of(SUM(recvcounts, own_size(comm)), type), op, -1) \
-    X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, bytes_of(recvcount, type) * (unsigned)own_size(comm), op, -1) \
+    X(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, bytes_of(SUM(recvcounts, collx_peers_count_own(comm)), type), op, -1) \
+    X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, bytes_of(recvcount, type) * (unsigned)collx_peers_count_own(comm), op, -1) \
     X(SCAN, Scan, Iscan, bytes_of(count, type), op, -1) \
     X(EXSCAN, Exscan, Iexscan, bytes_of(count, type), op, -1) \
     X(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
