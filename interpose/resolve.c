@@ -294,23 +294,13 @@ static void load_adapter(void)
              *why ? why : strerror(-error), named ? named : "Install all files of one version");
 }
 
-/* The next library's MPI_X, where that is not the MPI library's own: a tool loaded behind us.  Not
+/* MPI_X as `handle` finds it, where that is neither ours nor the MPI library's own: a tool's.  Not
  * by dladdr(), which reads the MPI library's whole symbol table for each address. */
-static void *tool_behind(const char *name)
+static void *tool_by(void *handle, const char *name)
 {
-    void *found = look_up(behind, name);
+    void *found = look_up(handle, name);
 
-    return mpi && found == dlsym(mpi, name) ? NULL : found;
-}
-
-/* The MPI_X that the program finds, if that is neither ours nor the library's: of a tool before us.
- * Or a piece of the program's own that jumps to ours, where its code is not position-independent;
- * that comes to the same. */
-static void *tool_in_front(const char *name)
-{
-    void *found = look_up(RTLD_DEFAULT, name);
-
-    return mpi && found == dlsym(mpi, name) ? NULL : found;
+    return found && mpi && found == dlsym(mpi, name) ? NULL : found;
 }
 
 /* Let the entries jump to where `route` says.  Returns whether a library behind us has an MPI_X
@@ -349,8 +339,10 @@ static void resolve(void)
         real[i] = look_up(mpi ? mpi : behind, names[i]);
         route[i] = real[i];
         /* Without a PMPI_X the next MPI_X is all that there is, whosever it may be. */
-        next[i] = real[i] ? tool_behind(names[i] + 1) : look_up(behind, names[i] + 1);
-        tool[i] = tool_in_front(names[i] + 1);
+        next[i] = real[i] ? tool_by(behind, names[i] + 1) : look_up(behind, names[i] + 1);
+        /* The program's own: of a tool before us.  Or a piece of the program that jumps to ours,
+         * where its code is not position-independent; that comes to the same. */
+        tool[i] = tool_by(RTLD_DEFAULT, names[i] + 1);
         if (!tool[i])
             tool[i] = next[i];
     }
