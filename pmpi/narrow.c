@@ -90,22 +90,6 @@ static bool is_root(int root, MPI_Comm comm)
     return rank == root;
 }
 
-static int in(MPI_Comm comm)
-{
-    int in, out;
-
-    collx_peers_count_neighbours(comm, &in, &out);
-    return in;
-}
-
-static int out(MPI_Comm comm)
-{
-    int in, out;
-
-    collx_peers_count_neighbours(comm, &in, &out);
-    return out;
-}
-
 #define HAS_PART(root) ((root) != MPI_PROC_NULL)
 /* Has something for the root, or of it. */
 #define IS_PEER(root, buffer) (HAS_PART(root) && (root) != MPI_ROOT && (buffer) != MPI_IN_PLACE)
@@ -175,7 +159,7 @@ static int out(MPI_Comm comm)
 #define ARRAYS_ALLGATHERV {recvcounts, collx_peers_count(comm)}, {displs, collx_peers_count(comm)}
 #define INTS_ALLGATHERV sendbuf, (int)sendcount, sendtype, recvbuf, ints[0], ints[1], recvtype, comm
 #define UNFIT_NEIGHBOR_ALLGATHERV UNFIT(sendcount, SENDS)
-#define ARRAYS_NEIGHBOR_ALLGATHERV {recvcounts, in(comm)}, {displs, in(comm)}
+#define ARRAYS_NEIGHBOR_ALLGATHERV {recvcounts, collx_peers_count_in(comm)}, {displs, collx_peers_count_in(comm)}
 #define INTS_NEIGHBOR_ALLGATHERV INTS_ALLGATHERV
 
 #define SENT(values) {SENDS ? (values) : NULL, collx_peers_count(comm)}
@@ -187,10 +171,10 @@ static int out(MPI_Comm comm)
 #define ARRAYS_ALLTOALLW ARRAYS_ALLTOALLV
 #define INTS_ALLTOALLW sendbuf, ints[0], ints[1], sendtypes, recvbuf, ints[2], ints[3], recvtypes, comm
 #define UNFIT_NEIGHBOR_ALLTOALLV false
-#define ARRAYS_NEIGHBOR_ALLTOALLV {sendcounts, out(comm)}, {sdispls, out(comm)}, {recvcounts, in(comm)}, {rdispls, in(comm)}
+#define ARRAYS_NEIGHBOR_ALLTOALLV {sendcounts, collx_peers_count_out(comm)}, {sdispls, collx_peers_count_out(comm)}, {recvcounts, collx_peers_count_in(comm)}, {rdispls, collx_peers_count_in(comm)}
 #define INTS_NEIGHBOR_ALLTOALLV INTS_ALLTOALLV
 #define UNFIT_NEIGHBOR_ALLTOALLW false
-#define ARRAYS_NEIGHBOR_ALLTOALLW {sendcounts, out(comm)}, {recvcounts, in(comm)}
+#define ARRAYS_NEIGHBOR_ALLTOALLW {sendcounts, collx_peers_count_out(comm)}, {recvcounts, collx_peers_count_in(comm)}
 #define INTS_NEIGHBOR_ALLTOALLW sendbuf, ints[0], sdispls, sendtypes, recvbuf, ints[1], rdispls, recvtypes, comm
 /* clang-format on */
 

@@ -19,7 +19,7 @@ int collx_peers_count_own(MPI_Comm comm)
     return size;
 }
 
-void collx_peers_count_neighbours(MPI_Comm comm, int *in, int *out)
+static void count_neighbours(MPI_Comm comm, int *in, int *out)
 {
     int kind = MPI_UNDEFINED, rank = 0, weighted = 0;
 
@@ -35,4 +35,20 @@ void collx_peers_count_neighbours(MPI_Comm comm, int *in, int *out)
     } else if (kind == MPI_DIST_GRAPH) {
         pmpi.Dist_graph_neighbors_count(comm, in, out, &weighted);
     }
+}
+
+int collx_peers_count_in(MPI_Comm comm)
+{
+    int in, out;
+
+    count_neighbours(comm, &in, &out);
+    return in;
+}
+
+int collx_peers_count_out(MPI_Comm comm)
+{
+    int in, out;
+
+    count_neighbours(comm, &in, &out);
+    return out;
 }

@@ -8,8 +8,9 @@
 int collx_peers_count(MPI_Comm comm);
 /* All of this rank's own group. */
 int collx_peers_count_own(MPI_Comm comm);
-/* Its neighbours in the communicator's topology: those it receives from and those it sends to; none
+/* Its neighbours in the communicator's topology, those it receives from and those it sends to; none
  * where there is no topology. */
-void collx_peers_count_neighbours(MPI_Comm comm, int *in, int *out);
+int collx_peers_count_in(MPI_Comm comm);
+int collx_peers_count_out(MPI_Comm comm);
 
 #endif

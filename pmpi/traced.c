@@ -25,15 +25,6 @@ static int own_rank(MPI_Comm comm)
     return rank;
 }
 
-/* How many neighbours this rank sends to. */
-static int neighbours(MPI_Comm comm)
-{
-    int in, out;
-
-    collx_peers_count_neighbours(comm, &in, &out);
-    return out;
-}
-
 static int64_t sum_int(const int *counts, int n)
 {
     int64_t sum = 0;
@@ -108,9 +99,9 @@ static uint64_t each_large(bool before, const MPI_Count *counts, const MPI_Datat
     X(EXSCAN, Exscan, Iexscan, bytes_of(count, type), op, -1) \
     X(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
     X(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, bytes_of(sendcount, sendtype), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, bytes_of(sendcount, sendtype) * (unsigned)neighbours(comm), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, bytes_of(SUM(sendcounts, neighbours(comm)), sendtype), MPI_OP_NULL, -1) \
-    X(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, EACH(sendcounts, sendtypes, neighbours(comm)), MPI_OP_NULL, -1)
+    X(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, bytes_of(sendcount, sendtype) * (unsigned)collx_peers_count_out(comm), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, bytes_of(SUM(sendcounts, collx_peers_count_out(comm)), sendtype), MPI_OP_NULL, -1) \
+    X(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, EACH(sendcounts, sendtypes, collx_peers_count_out(comm)), MPI_OP_NULL, -1)
 
 /* … and those whose blocking form is (pmpi/calls.c). */
 #define ROUTED(X) \
