@@ -24,8 +24,8 @@ static int count, room;
 /* How many there are, to be looked at without the lock: mostly none. */
 static atomic_int pending;
 
-/* Whether it could be noted. */
-static bool watch(struct watched one)
+/* What there is no memory to note is never over. */
+static void watch(struct watched one)
 {
     pthread_mutex_lock(&lock);
     if (count == room) {
@@ -36,13 +36,11 @@ static bool watch(struct watched one)
             room = more;
         }
     }
-    const bool good = count < room;
-    if (good) {
+    if (count < room) {
         watched[count++] = one;
         atomic_store_explicit(&pending, count, memory_order_relaxed);
     }
     pthread_mutex_unlock(&lock);
-    return good;
 }
 
 void collx_request_watch(MPI_Request request, uint64_t event)
@@ -56,8 +54,7 @@ void collx_request_keep(MPI_Request request, void *memory)
     if (request == MPI_REQUEST_NULL)
         free(memory);
     else if (memory)
-        /* Never freed, if there is no memory to note it. */
-        (void)!watch((struct watched){request, UINT64_MAX, memory});
+        watch((struct watched){request, UINT64_MAX, memory});
 }
 
 static bool any(void)
