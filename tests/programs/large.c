@@ -11,7 +11,6 @@
 
 #include <mpi.h>
 
-#include <limits.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,7 +148,7 @@ static bool has_root(int kind)
 static void within(void)
 {
     for (int in_place = 0; in_place < 2; in_place++) {
-        struct place p = {.comm = MPI_COMM_WORLD, .rank = rank, .root = -1, .in_place = in_place};
+        struct place p = {.comm = MPI_COMM_WORLD, .rank = rank, .in_place = in_place};
         for (int kind = COLLX_BCAST; kind < COLLX_NEIGHBOR_ALLGATHER; kind++) {
             if (NO_END_IN_PLACE && in_place && (kind == COLLX_ALLTOALLV || kind == COLLX_ALLTOALLW))
                 continue;
@@ -309,10 +308,7 @@ static void one_call(bool large)
     const enum collx_form form = (enum collx_form)(turn / 8 % FORMS);
     int send[MOST * ROOM] = {0}, receive[MOST * ROOM];
 
-    if (large)
-        large_call(COLLX_ALLTOALLV, form, &p, send, receive);
-    else
-        int_call(COLLX_ALLTOALLV, form, &p, send, receive);
+    (large ? large_call : int_call)(COLLX_ALLTOALLV, form, &p, send, receive);
     if (form != COLLX_NONBLOCKING)
         turn++;
 }
@@ -405,9 +401,11 @@ int main(int argc, char **argv)
     CHECK(dlsym(RTLD_DEFAULT, "MPI_Gather") == (void *)MPI_Gather);
     if (rank == 0 && !library_has("PMPI_Bcast_c"))
         puts("the library has no large counts");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!strcmp(argv[1], cases[i].name))
-            cases[i].run();
+    size_t i = 0;
+    while (i < sizeof cases / sizeof *cases && strcmp(argv[1], cases[i].name) != 0)
+        i++;
+    CHECK(i < sizeof cases / sizeof *cases);
+    cases[i].run();
     MPI_Finalize();
     if (rank == 0)
         puts("good");

@@ -7,7 +7,6 @@
 
 #include <mpi.h>
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { ARRAYS = 4, MOST = 8, CALLS = 1000 };
