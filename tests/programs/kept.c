@@ -3,6 +3,7 @@
  *
  * usage: kept CASE; the cases are at the end.
  */
+#include "tests/programs/cases.h"
 #include "tests/programs/check.h"
 
 #include <mpi.h>
@@ -324,25 +325,23 @@ static void large_elements(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"again", again},
-                 {"together", together},
-                 {"barriers", barriers},
-                 {"both", both},
-                 {"turned-between", turned_between},
-                 {"other-name", other_name},
-                 {"other-order", other_order},
-                 {"names-differ", names_differ},
-                 {"made-up-names", made_up_names},
-                 {"lost", lost},
-                 {"still-in-use", still_in_use},
-                 {"one-too-many", one_too_many},
-                 {"by-turns", by_turns},
-                 {"last-to-come", last_to_come},
-                 {"often", often},
-                 {"large-elements", large_elements}};
+    static const struct test_case cases[] = {{"again", again},
+                                             {"together", together},
+                                             {"barriers", barriers},
+                                             {"both", both},
+                                             {"turned-between", turned_between},
+                                             {"other-name", other_name},
+                                             {"other-order", other_order},
+                                             {"names-differ", names_differ},
+                                             {"made-up-names", made_up_names},
+                                             {"lost", lost},
+                                             {"still-in-use", still_in_use},
+                                             {"one-too-many", one_too_many},
+                                             {"by-turns", by_turns},
+                                             {"last-to-come", last_to_come},
+                                             {"often", often},
+                                             {"large-elements", large_elements},
+                                             {0}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
     if (argc != 2)
@@ -351,9 +350,7 @@ int main(int argc, char **argv)
     CHECK(provided >= wanted);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!strcmp(cases[i].name, argv[1]))
-            cases[i].run();
+    run_case(cases, argv[1]);
     if (rank == 0)
         printf("good\n");
     MPI_Finalize();

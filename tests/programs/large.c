@@ -6,6 +6,7 @@
  */
 #include "base/collectives.h"
 #include "pmpi/signatures.h"
+#include "tests/programs/cases.h"
 #include "tests/programs/check.h"
 #include "tests/programs/past.h"
 
@@ -382,14 +383,9 @@ static void persistent(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"same", same},
-                 {"too-large", too_large},
-                 {"given-back", given_back},
-                 {"under-way", under_way},
-                 {"persistent", persistent}};
+    static const struct test_case cases[] = {
+        {"same", same},           {"too-large", too_large},   {"given-back", given_back},
+        {"under-way", under_way}, {"persistent", persistent}, {0}};
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -401,11 +397,7 @@ int main(int argc, char **argv)
     CHECK(dlsym(RTLD_DEFAULT, "MPI_Gather") == (void *)MPI_Gather);
     if (rank == 0 && !library_has("PMPI_Bcast_c"))
         puts("the library has no large counts");
-    size_t i = 0;
-    while (i < sizeof cases / sizeof *cases && strcmp(argv[1], cases[i].name) != 0)
-        i++;
-    CHECK(i < sizeof cases / sizeof *cases);
-    cases[i].run();
+    run_case(cases, argv[1]);
     MPI_Finalize();
     if (rank == 0)
         puts("good");
