@@ -6,18 +6,15 @@
 
 #include <string.h>
 
-struct test_case {
-    const char *name;
-    void (*run)(void);
-};
-
-/* The last one has no name. */
-static inline void run_case(const struct test_case *cases, const char *name)
-{
-    while (cases->name && strcmp(cases->name, name) != 0)
-        cases++;
-    CHECK(cases->name);
-    cases->run();
-}
+/* Runs the one of an array that has this .name: its .run, with the arguments that follow. */
+#define RUN_CASE(cases, wanted, ...)                                                               \
+    do {                                                                                           \
+        size_t which = 0;                                                                          \
+                                                                                                   \
+        while (which < sizeof(cases) / sizeof *(cases) && strcmp((cases)[which].name, wanted))     \
+            which++;                                                                               \
+        CHECK(which < sizeof(cases) / sizeof *(cases));                                            \
+        (cases)[which].run(__VA_ARGS__);                                                           \
+    } while (0)
 
 #endif

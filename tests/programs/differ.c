@@ -2,12 +2,11 @@
  *
  * It is on a communicator of its own, of which MPI libraries return errors, and takes no harm from
  * whatever they make of it.  Prints "good" at its end. */
-#include "check.h"
+#include "tests/programs/cases.h"
 
 #include <mpi.h>
 
 #include <dlfcn.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SHORT = 100, LONG = 20000 };
@@ -148,9 +147,8 @@ int main(int argc, char **argv)
 
     for (int call = 0; call < 10; call++)
         MPI_Barrier(comm);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (argc > 1 && !strcmp(argv[1], cases[i].name))
-            cases[i].run();
+    CHECK(argc == 2);
+    RUN_CASE(cases, argv[1]);
     /* Another one has nothing to do with it. */
     int sum = 0;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

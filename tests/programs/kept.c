@@ -9,7 +9,6 @@
 #include <mpi.h>
 
 #include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -325,23 +324,25 @@ static void large_elements(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {{"again", again},
-                                             {"together", together},
-                                             {"barriers", barriers},
-                                             {"both", both},
-                                             {"turned-between", turned_between},
-                                             {"other-name", other_name},
-                                             {"other-order", other_order},
-                                             {"names-differ", names_differ},
-                                             {"made-up-names", made_up_names},
-                                             {"lost", lost},
-                                             {"still-in-use", still_in_use},
-                                             {"one-too-many", one_too_many},
-                                             {"by-turns", by_turns},
-                                             {"last-to-come", last_to_come},
-                                             {"often", often},
-                                             {"large-elements", large_elements},
-                                             {0}};
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"again", again},
+                 {"together", together},
+                 {"barriers", barriers},
+                 {"both", both},
+                 {"turned-between", turned_between},
+                 {"other-name", other_name},
+                 {"other-order", other_order},
+                 {"names-differ", names_differ},
+                 {"made-up-names", made_up_names},
+                 {"lost", lost},
+                 {"still-in-use", still_in_use},
+                 {"one-too-many", one_too_many},
+                 {"by-turns", by_turns},
+                 {"last-to-come", last_to_come},
+                 {"often", often},
+                 {"large-elements", large_elements}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
     if (argc != 2)
@@ -350,7 +351,7 @@ int main(int argc, char **argv)
     CHECK(provided >= wanted);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    run_case(cases, argv[1]);
+    RUN_CASE(cases, argv[1]);
     if (rank == 0)
         printf("good\n");
     MPI_Finalize();

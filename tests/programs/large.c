@@ -383,9 +383,14 @@ static void persistent(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {
-        {"same", same},           {"too-large", too_large},   {"given-back", given_back},
-        {"under-way", under_way}, {"persistent", persistent}, {0}};
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"same", same},
+                 {"too-large", too_large},
+                 {"given-back", given_back},
+                 {"under-way", under_way},
+                 {"persistent", persistent}};
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -397,7 +402,7 @@ int main(int argc, char **argv)
     CHECK(dlsym(RTLD_DEFAULT, "MPI_Gather") == (void *)MPI_Gather);
     if (rank == 0 && !library_has("PMPI_Bcast_c"))
         puts("the library has no large counts");
-    run_case(cases, argv[1]);
+    RUN_CASE(cases, argv[1]);
     MPI_Finalize();
     if (rank == 0)
         puts("good");

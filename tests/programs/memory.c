@@ -2,7 +2,7 @@
  *
  * usage: memory CASE [NUMBER]; the cases are at the end.
  */
-#include "tests/programs/check.h"
+#include "tests/programs/cases.h"
 #include "tests/programs/open_files.h"
 #include "tests/programs/set_up.h"
 
@@ -480,9 +480,7 @@ int main(int argc, char **argv)
         if (rank == 0)
             printf("skip\n");
     } else {
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (!strcmp(cases[i].name, argv[1]))
-                cases[i].run(atoi(argv[2]));
+        RUN_CASE(cases, argv[1], atoi(argv[2]));
         if (rank == 0)
             printf("good\n");
     }

@@ -413,6 +413,8 @@ int main(int argc, char **argv)
         try_lost_window();
     else if (!strcmp(argv[1], "refused"))
         try_refused();
+    else
+        CHECK(!"a case");
     end_well(rank);
     return 0;
 }
