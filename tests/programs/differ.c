@@ -3,6 +3,7 @@
  * It is on a communicator of its own, of which MPI libraries return errors, and takes no harm from
  * whatever they make of it.  Prints "good" at its end. */
 #include "tests/programs/cases.h"
+#include "tests/programs/check.h"
 
 #include <mpi.h>
 

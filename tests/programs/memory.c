@@ -3,6 +3,7 @@
  * usage: memory CASE [NUMBER]; the cases are at the end.
  */
 #include "tests/programs/cases.h"
+#include "tests/programs/check.h"
 #include "tests/programs/open_files.h"
 #include "tests/programs/set_up.h"
 
