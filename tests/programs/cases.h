@@ -6,7 +6,13 @@
 
 #include <string.h>
 
-/* Runs the one of an array that has this .name: its .run, with the arguments that follow. */
+struct test_case {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs the one of an array that has this .name: its .run, with the arguments that follow, of which
+ * those of a struct test_case have none. */
 #define RUN_CASE(cases, wanted, ...)                                                               \
     do {                                                                                           \
         size_t which = 0;                                                                          \

@@ -129,13 +129,11 @@ static void equivalent(void)
     MPI_Type_free(&copy);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {{"lengths", lengths},      {"kinds", kinds},       {"operations", operations},
-             {"elements", elements},    {"roots", roots},       {"late", late},
-             {"zero-late", zero_late},  {"two-late", two_late}, {"no-memory", no_memory},
-             {"equivalent", equivalent}};
+static const struct test_case cases[] = {{"lengths", lengths},       {"kinds", kinds},
+                                         {"operations", operations}, {"elements", elements},
+                                         {"roots", roots},           {"late", late},
+                                         {"zero-late", zero_late},   {"two-late", two_late},
+                                         {"no-memory", no_memory},   {"equivalent", equivalent}};
 
 int main(int argc, char **argv)
 {

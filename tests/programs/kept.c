@@ -324,25 +324,22 @@ static void large_elements(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"again", again},
-                 {"together", together},
-                 {"barriers", barriers},
-                 {"both", both},
-                 {"turned-between", turned_between},
-                 {"other-name", other_name},
-                 {"other-order", other_order},
-                 {"names-differ", names_differ},
-                 {"made-up-names", made_up_names},
-                 {"lost", lost},
-                 {"still-in-use", still_in_use},
-                 {"one-too-many", one_too_many},
-                 {"by-turns", by_turns},
-                 {"last-to-come", last_to_come},
-                 {"often", often},
-                 {"large-elements", large_elements}};
+    static const struct test_case cases[] = {{"again", again},
+                                             {"together", together},
+                                             {"barriers", barriers},
+                                             {"both", both},
+                                             {"turned-between", turned_between},
+                                             {"other-name", other_name},
+                                             {"other-order", other_order},
+                                             {"names-differ", names_differ},
+                                             {"made-up-names", made_up_names},
+                                             {"lost", lost},
+                                             {"still-in-use", still_in_use},
+                                             {"one-too-many", one_too_many},
+                                             {"by-turns", by_turns},
+                                             {"last-to-come", last_to_come},
+                                             {"often", often},
+                                             {"large-elements", large_elements}};
     int provided, wanted = getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
     if (argc != 2)

@@ -383,14 +383,11 @@ static void persistent(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"same", same},
-                 {"too-large", too_large},
-                 {"given-back", given_back},
-                 {"under-way", under_way},
-                 {"persistent", persistent}};
+    static const struct test_case cases[] = {{"same", same},
+                                             {"too-large", too_large},
+                                             {"given-back", given_back},
+                                             {"under-way", under_way},
+                                             {"persistent", persistent}};
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

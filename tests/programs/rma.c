@@ -4,6 +4,7 @@
  * theirs; "refused", windows cannot be made here; "lost", a rank cannot use its window, and
  * "lost-window", a rank has none.  Prints "good" at its end. */
 #include "tests/end_well.h"
+#include "tests/programs/cases.h"
 #include "tests/programs/check.h"
 
 #include "base/error.h"
@@ -392,6 +393,12 @@ static void try_refused(void)
 
 int main(int argc, char **argv)
 {
+    static const struct test_case cases[] = {{"rules", try_rules},
+                                             {"apart", try_apart},
+                                             {"lost", try_losses},
+                                             {"lost-window", try_lost_window},
+                                             {"refused", try_refused}};
+
 #define X(Name) pmpi.Name = PMPI_##Name;
     COLLX_PMPI_FUNCTIONS(X)
 #undef X
@@ -403,18 +410,7 @@ int main(int argc, char **argv)
     collx_world_begun();
     if (collx_self_init(MPI_COMM_WORLD))
         return 1;
-    if (!strcmp(argv[1], "rules"))
-        try_rules();
-    else if (!strcmp(argv[1], "apart"))
-        try_apart();
-    else if (!strcmp(argv[1], "lost"))
-        try_losses();
-    else if (!strcmp(argv[1], "lost-window"))
-        try_lost_window();
-    else if (!strcmp(argv[1], "refused"))
-        try_refused();
-    else
-        CHECK(!"a case");
+    RUN_CASE(cases, argv[1]);
     end_well(rank);
     return 0;
 }
