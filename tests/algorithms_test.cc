@@ -558,6 +558,35 @@ TEST(Team, SaysWhoFailedAndEndsTheOthers)
               }));
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* Also of whom has freed as much that was its parent's. */
+TEST(Team, SaysWhoHasLostMemory)
+{
+    const collx_algorithm *shm = collx_algorithm_find(COLLX_BARRIER, "shm");
+
+    for (bool frees : {false, true}) {
+        void *inherited = malloc(100);
+        testing::internal::CaptureStderr();
+        const std::string wrong =
+            run_team(shm, 2, Ranks::processes, false, [&](Rank &self) -> std::string {
+                if (self.team.rank == 1) {
+                    void *volatile block = malloc(100);
+                    if (!block)
+                        return "no memory";
+                    block = nullptr;
+                    if (frees)
+                        free(inherited);
+                }
+                return "";
+            });
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_EQ(0u, wrong.find("rank 1 ended with exit code 1\n")) << wrong;
+        EXPECT_NE(std::string::npos, said.find("rank 1: it has leaked memory\n")) << said;
+        free(inherited);
+    }
+}
+#endif
+
 TEST(Team, TellsAnAlgorithmThatTakesNextToNothing)
 {
     collx_algorithm limited = *collx_algorithm_find(COLLX_ALLREDUCE, "shm");
