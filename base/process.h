@@ -1,4 +1,4 @@
-/* What the kernel tells of a process. */
+/* What the kernel tells of a process, and of this one. */
 #ifndef COLLX_PROCESS_H
 #define COLLX_PROCESS_H
 
@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
+
+/* getpid(), which is a system call: here only the first time, also in a child that has been forked.
+ * In a process that shares its memory with another one, as a child of vfork() does, either's. */
+pid_t collx_process_own(void);
 
 /* Its state ('R', 'S', … 'Z') and its parent.  False: nobody tells. */
 static inline bool collx_process_find(pid_t process, char *state, int *parent)

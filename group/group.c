@@ -5,6 +5,7 @@
 #include "algorithms/reduction/reduce.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/process.h"
 #include "group/state.h"
 #include "hw/shm.h"
 
@@ -89,7 +90,7 @@ static int create(struct collx_group **group, const struct collx_group_config *c
         return -ENOMEM;
     }
     made->config = *config;
-    made->owner = getpid();
+    made->owner = collx_process_own();
     snprintf(made->name, sizeof made->name, "%s", config->name ? config->name : "group");
     error = collx_group_setup(made, why, size);
     /* After a driver has loaded what it needs, so that this runs before that ends. */
@@ -222,7 +223,7 @@ void collx_group_destroy(struct collx_group *group)
 {
     const int keep = errno;
 
-    if (!group || group->owner != getpid())
+    if (!group || group->owner != collx_process_own())
         return;
     while (group->attached_count) {
         struct collx_group_attached *attached = &group->attached[--group->attached_count];

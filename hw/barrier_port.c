@@ -1,6 +1,7 @@
 #include "hw/barrier_port.h"
 
 #include "base/options.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@ static _Atomic pid_t owner;
 
 static bool is_own(void)
 {
-    return atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
+    return atomic_load_explicit(&owner, memory_order_relaxed) == collx_process_own();
 }
 
 int collx_bar_port_open(struct collx_bar_caps *caps, char *why, size_t size)
@@ -44,7 +45,7 @@ int collx_bar_port_open(struct collx_bar_caps *caps, char *why, size_t size)
         error = ops->open(&bar, spec, &own, why, size);
     if (!error) {
         users++;
-        atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+        atomic_store_explicit(&owner, collx_process_own(), memory_order_relaxed);
         *caps = own;
     }
     pthread_mutex_unlock(&mutex);

@@ -1,6 +1,7 @@
 #include "pmpi/lifetime.h"
 
 #include "algorithms/between/seg_retired.h"
+#include "base/process.h"
 #include "pmpi/comm.h"
 #include "pmpi/messages.h"
 #include "pmpi/rma.h"
@@ -10,7 +11,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* Those that are open.  Relaxed: what is done in one has been synchronised with its begin. */
 static atomic_int sessions;
@@ -27,15 +27,15 @@ void collx_process_keep(void)
 {
     pid_t none = 0;
 
-    atomic_compare_exchange_strong_explicit(&process, &none, getpid(), memory_order_relaxed,
-                                            memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&process, &none, collx_process_own(),
+                                            memory_order_relaxed, memory_order_relaxed);
 }
 
 bool collx_process_is_child(void)
 {
     const pid_t kept = atomic_load_explicit(&process, memory_order_relaxed);
 
-    return kept && kept != getpid();
+    return kept && kept != collx_process_own();
 }
 
 /* Guards what follows: who begins comes before or after all that an end does.  Never held while MPI

@@ -1,12 +1,12 @@
 #include "algorithms/between/seg_retired.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum {
     /* For those that are about to end as well, but later. */
@@ -31,7 +31,7 @@ static int sweep(bool regardless)
 {
     int left = 0;
 
-    if (atomic_load_explicit(&owner, memory_order_relaxed) != getpid())
+    if (atomic_load_explicit(&owner, memory_order_relaxed) != collx_process_own())
         return 0;
     pthread_mutex_lock(&lock);
     for (struct collx_seg_retired **at = &all, *each; (each = *at);) {
@@ -52,9 +52,9 @@ static int sweep(bool regardless)
 void collx_seg_retire(struct collx_seg_retired *retired)
 {
     pthread_mutex_lock(&lock);
-    if (atomic_load_explicit(&owner, memory_order_relaxed) != getpid())
+    if (atomic_load_explicit(&owner, memory_order_relaxed) != collx_process_own())
         all = NULL;
-    atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+    atomic_store_explicit(&owner, collx_process_own(), memory_order_relaxed);
     retired->next = all;
     all = retired;
     pthread_mutex_unlock(&lock);
