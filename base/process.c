@@ -33,9 +33,10 @@ static struct page *page_make(void)
     }
     if (made == MAP_FAILED)
         made = &nowhere;
-    /* Relaxed: the kernel has cleared it for all threads, and what it holds orders nothing. */
-    if (!atomic_compare_exchange_strong_explicit(&page, &none, made, memory_order_relaxed,
-                                                 memory_order_relaxed)) {
+    /* Release, to the acquires here and below: whoever sees where the page is uses it after it was
+     * made.  What it holds orders nothing. */
+    if (!atomic_compare_exchange_strong_explicit(&page, &none, made, memory_order_release,
+                                                 memory_order_acquire)) {
         if (made != &nowhere)
             munmap(made, bytes);
         made = none;
@@ -46,7 +47,7 @@ static struct page *page_make(void)
 
 pid_t collx_process_own(void)
 {
-    struct page *at = atomic_load_explicit(&page, memory_order_relaxed);
+    struct page *at = atomic_load_explicit(&page, memory_order_acquire);
 
     if (!at)
         at = page_make();

@@ -4,6 +4,7 @@ extern "C" {
 #include "base/process.h"
 }
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -11,6 +12,7 @@ extern "C" {
 #include <initializer_list>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -80,14 +82,21 @@ TEST(Process, KnowsItselfWithoutTheKernelsHelp)
     EXPECT_TRUE(child_does(fork, [] { return advise_nothing(true) && knows_its_children(); }));
 }
 
-/* Here it is there from now on. */
+/* All ask for the first time, at once. */
 TEST(Process, IsTheSameForAllItsThreads)
 {
     bool right[4] = {};
     std::thread threads[4];
+    std::atomic<int> waiting = 4;
 
     for (int i = 0; i < 4; i++)
-        threads[i] = std::thread([&right, i] { right[i] = collx_process_own() == getpid(); });
+        threads[i] = std::thread([&right, &waiting, i] {
+            /* Relaxed: it is to order nothing that collx_process_own() does not. */
+            waiting.fetch_sub(1, std::memory_order_relaxed);
+            while (waiting.load(std::memory_order_relaxed))
+                sched_yield();
+            right[i] = collx_process_own() == getpid();
+        });
     for (std::thread &thread : threads)
         thread.join();
     for (bool each : right)
