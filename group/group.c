@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const enum collx_elem elems[] = {
     [COLLX_GROUP_I8] = COLLX_ELEM_I8,   [COLLX_GROUP_I16] = COLLX_ELEM_I16,

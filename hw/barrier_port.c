@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static const struct collx_bar_ops *const ops = &collx_barrier_wires;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

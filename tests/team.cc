@@ -1,5 +1,7 @@
 #include "tests/team.h"
 
+#include "tests/leaks.h"
+
 extern "C" {
 #include "algorithms/between/seg_retired.h"
 #include "algorithms/facts.h"
@@ -13,11 +15,9 @@ extern "C" {
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <map>
-#include <mutex>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -29,24 +29,6 @@ extern "C" {
 #include <unistd.h>
 #include <utility>
 #include <vector>
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-
-/* Of <sanitizer/allocator_interface.h>, which GCC's runtime is without. */
-extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *,
-                                                                           size_t),
-                                                         void (*freed)(const volatile void *));
-
-/* What has been freed is kept for a while, to catch who still uses it: of all the teams before, and
- * each fork of another one copies the page tables of that.  4 MiB are that of several teams; with
- * the 256 that are usual these tests take three times as long.  The runtime finds it only where it
- * is not hidden. */
-extern "C" __attribute__((visibility("default"))) const char *__asan_default_options()
-{
-    return "quarantine_size_mb=4";
-}
-#endif
 
 namespace
 {
@@ -360,64 +342,6 @@ std::string run_rank(const Run &run, int rank, void *memory, Lent &lent)
     return wrong;
 }
 
-#ifdef __SANITIZE_ADDRESS__
-/* The sum of the addresses of all blocks freed since note_blocks(), less those allocated.  The
- * other way round it would be the address of a single block that is lost, which so were not. */
-std::atomic<uintptr_t> blocks;
-
-/* glibc keeps a block for what a dlopen() has left to say, until it has been said. */
-void clear_dlerror()
-{
-    dlerror();
-    dlerror();
-}
-
-/* To load libraries may cost glibc a block that it keeps for as many others. */
-void load_some()
-{
-    void *one = dlopen("libanl.so.1", RTLD_LAZY), *other = dlopen("libutil.so.1", RTLD_LAZY);
-
-    for (void *library : {one, other})
-        if (library)
-            dlclose(library);
-}
-
-void note_blocks()
-{
-    clear_dlerror();
-    __sanitizer_install_malloc_and_free_hooks(
-        [](const volatile void *block, size_t) {
-            blocks.fetch_sub(reinterpret_cast<uintptr_t>(block), std::memory_order_relaxed);
-        },
-        [](const volatile void *block) {
-            blocks.fetch_add(reinterpret_cast<uintptr_t>(block), std::memory_order_relaxed);
-        });
-}
-
-/* Whether this process has lost memory for good; _exit() would not look.  Looking writes to every
- * block there is, and most are the parent's, pages that would have to be copied: a process that has
- * freed what it has allocated, nothing else, is let go without.  With that these tests take a third
- * of the time. */
-bool leaks()
-{
-    clear_dlerror();
-    return blocks.load(std::memory_order_relaxed) != 0 && __lsan_do_recoverable_leak_check() != 0;
-}
-#else
-void load_some()
-{
-}
-
-void note_blocks()
-{
-}
-
-bool leaks()
-{
-    return false; /* nobody knows */
-}
-#endif
-
 /* What a process ended by, in words. */
 std::string describe_end(int status)
 {
@@ -632,14 +556,13 @@ std::string run_team(const collx_algorithm *algorithm, int size, Ranks kind, boo
         }
         alarm(0);
     } else {
-        static std::once_flag once;
-        std::call_once(once, load_some);
+        leaks_prepare();
         std::map<pid_t, int> children;
         for (int rank = 0; rank < size; rank++) {
             pid_t child = fork();
             if (child == 0) {
                 alarm(PATIENCE);
-                note_blocks();
+                leaks_watch();
                 std::string result = run_one(rank);
                 if (result.empty() && leaks())
                     result = "it has leaked memory";
